@@ -1,0 +1,44 @@
+// Every ceiling of the program in one place, each with its unit and its reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace stitchkit::limits {
+
+/// Bytes of one inbound message (PROTOCOL.md, 1); --max-message-bytes sets another.
+inline constexpr std::size_t kMessageBytes = 16U * 1024 * 1024;
+/// Nested arrays and objects of a message (PROTOCOL.md, 1).
+inline constexpr std::size_t kMessageDepth = 64;
+/// JSON values in one message. A value costs up to 18 times its text in memory (`[0,0,...]`), so that bytes alone do
+/// not bound it; the largest honest message, a template of many files, needs two values a file.
+inline constexpr std::size_t kMessageValues = 512U * 1024;
+/// Bytes of the header block of a `Content-Length` frame.
+inline constexpr std::size_t kFrameHeaderBytes = 4096;
+/// Members of one batch; each may cost an answer.
+inline constexpr std::size_t kBatchMembers = 10000;
+/// Requests that have been read and not answered. Further ones get SANDBOX_BUSY.
+inline constexpr std::size_t kRequestsInFlight = 16384;
+/// Requests that wait for a worker. At this many, or at this many bytes of them, the sidecar stops reading its input;
+/// the work goes on and reading with it.
+inline constexpr std::size_t kQueuedRequests = 1024;
+inline constexpr std::size_t kQueuedRequestBytes = 32U * 1024 * 1024;
+/// Unsent bytes towards the host at which guest output and new work wait (PROTOCOL.md, 1: slow reader).
+inline constexpr std::size_t kUnsentBytes = 4U * 1024 * 1024;
+
+/// Bytes of one session file read or written (PROTOCOL.md, 5).
+inline constexpr std::size_t kSessionFileBytes = 1024U * 1024;
+
+/// Live commands a handle (PROTOCOL.md, 3).
+inline constexpr int kConcurrentCommands = 8;
+inline constexpr int kConcurrentCommandsMax = 1024;
+/// A command's deadline in milliseconds (PROTOCOL.md, 5).
+inline constexpr std::int64_t kCommandTimeoutMs = 30000;
+/// A command's output, stdout and stderr together, in bytes (PROTOCOL.md, 5).
+inline constexpr std::int64_t kCommandOutputBytes = 1048576;
+/// The most a command may ask for: its output is held in memory until it is answered.
+inline constexpr std::int64_t kCommandOutputBytesMax = 64LL * 1024 * 1024;
+/// Size of the guest's /tmp in bytes unless `resources.tmpBytes` says otherwise (PROTOCOL.md, 4).
+inline constexpr std::int64_t kTmpBytes = 268435456;
+
+}  // namespace stitchkit::limits
