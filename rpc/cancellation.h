@@ -1,19 +1,18 @@
 // How a handler learns that its request was cancelled.
 #pragma once
 
-#include <atomic>
 #include <functional>
-#include <memory>
+#include <stop_token>
 #include <utility>
 
 namespace stitchkit {
 
-/// Shared by the peer and one request's handler. The flag may be read from any thread; the rest is loop-thread only.
+/// Shared by the peer and one request's handler. Loop-thread only, but for the tokens that it gives away.
 class Cancellation {
  public:
   /// Long work on a worker looks at this between steps.
-  [[nodiscard]] const std::atomic<bool>& flag() const { return cancelled_; }
-  [[nodiscard]] bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::stop_token token() const { return source_.get_token(); }
+  [[nodiscard]] bool cancelled() const { return source_.stop_requested(); }
 
   /// Called once when the request is cancelled; at once when it already was. One action a request.
   void onCancel(std::function<void()> action) {
@@ -26,7 +25,7 @@ class Cancellation {
 
   /// By the peer.
   void cancel() {
-    if (!cancelled_.exchange(true) && action_) {
+    if (source_.request_stop() && action_) {
       std::exchange(action_, nullptr)();
     }
   }
@@ -35,7 +34,7 @@ class Cancellation {
   void clear() { action_ = nullptr; }
 
  private:
-  std::atomic<bool> cancelled_{false};
+  std::stop_source source_;
   std::function<void()> action_;
 };
 
