@@ -22,6 +22,13 @@ Error hostGoneError() {
   return Error(ErrorKind::kUnavailable, "The host does not answer requests any more").withReason("host-gone");
 }
 
+ErrorDetail idDetail(const RequestId& id) {
+  if (id.is_int64()) {
+    return id.get_int64();
+  }
+  return id.is_string() ? std::string(id.get_string()) : toText(id);
+}
+
 // The host's error as an error of ours: its stable name, when it has one, in `reason`.
 Error hostError(const json::value& payload) {
   Error error(ErrorKind::kInternal, "The host refused a request of the sidecar");
@@ -128,7 +135,8 @@ void Peer::admit(RequestMessage request, const std::shared_ptr<Batch>& batch) {
   std::string key = findable ? toText(id) : std::string();
   if (findable && inFlight_.count(key) != 0) {
     refuse(nullptr,
-           Error(ErrorKind::kInvalidRequest, "A request with this id is still in flight").withDetail("id", key), batch);
+           Error(ErrorKind::kInvalidRequest, "A request with this id is still in flight").withDetail("id", idDetail(id)),
+           batch);
     return;
   }
   if (inFlight() >= limits::kRequestsInFlight) {
