@@ -55,6 +55,7 @@ struct Error {
   std::vector<std::pair<std::string, ErrorDetail>> details;  ///< public
   std::string privateDetail;                                 ///< for the log only
 
+  Error() = default;  ///< boost::system::result asks for it
   Error(ErrorKind errorKind, std::string publicMessage) : kind(errorKind), message(std::move(publicMessage)) {}
 
   Error&& withHint(std::string text) && {
