@@ -1,0 +1,56 @@
+// Every method's name once, with the function that serves it.
+#pragma once
+
+#include <boost/json/object.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "rpc/cancellation.h"
+#include "rpc/reply.h"
+
+namespace stitchkit {
+
+/// What a handler knows of its request beside the parameters.
+struct CallContext {
+  std::shared_ptr<Cancellation> cancellation;
+};
+
+/// Called on the loop thread with parameters that have passed the schema.
+using JsonHandler = std::function<void(CallContext, boost::json::object, JsonReply)>;
+
+/// Filled at start, constant afterwards.
+class MethodTable {
+ public:
+  /// `handler(CallContext, Params, Reply<T>)`; Params needs `Result<void> decode(boost::json::object&, Params&)` (what
+  /// a schema cannot say, such as the rules of paths, is refused there), T needs `boost::json::value encode(T)`; both
+  /// are found by argument-dependent lookup.
+  template <class Params, class T, class Handler>
+  void add(std::string name, Handler handler) {
+    methods_.emplace(std::move(name),
+                     [handler = std::move(handler)](CallContext call, boost::json::object params, JsonReply reply) {
+                       Params decoded;
+                       if (Result<void> fits = decode(params, decoded); !fits) {
+                         reply(std::move(fits).error());
+                         return;
+                       }
+                       handler(std::move(call), std::move(decoded), Reply<T>(std::move(reply)));
+                     });
+  }
+
+  /// nullptr when there is no such method.
+  [[nodiscard]] const JsonHandler* find(std::string_view name) const {
+    const auto found = methods_.find(name);
+    return found == methods_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::map<std::string, JsonHandler, std::less<>> methods_;
+};
+
+}  // namespace stitchkit

@@ -1,0 +1,354 @@
+#include "rpc/peer.h"
+
+#include <utility>
+
+#include "rpc/base/limits.h"
+#include "rpc/base/log.h"
+#include "schema/openrpc.h"
+
+namespace stitchkit {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::string_view kCancelMethod = "$/cancelRequest";
+
+Error cancelledError() {
+  return Error(ErrorKind::kCancelled, "The request was cancelled");
+}
+
+Error hostGoneError() {
+  return Error(ErrorKind::kUnavailable, "The host does not answer requests any more").withReason("host-gone");
+}
+
+ErrorDetail idDetail(const RequestId& id) {
+  if (id.is_int64()) {
+    return id.get_int64();
+  }
+  return id.is_string() ? std::string(id.get_string()) : toText(id);
+}
+
+// The host's error as an error of ours: its stable name, when it has one, in `reason`.
+Error hostError(const json::value& payload) {
+  Error error(ErrorKind::kInternal, "The host refused a request of the sidecar");
+  const json::object* object = payload.if_object();
+  const json::value* data = object != nullptr ? object->if_contains("data") : nullptr;
+  const json::value* code = data != nullptr && data->is_object() ? data->get_object().if_contains("code") : nullptr;
+  if (code != nullptr && code->is_string()) {
+    error.reason.assign(code->get_string().data(), code->get_string().size());
+  }
+  return error;
+}
+
+}  // namespace
+
+// Collects the answers of a batch; sent as one array when the last is there.
+struct Peer::Batch {
+  std::vector<std::string> answers;  // in the order of the members; "" for one that has none yet
+  std::size_t open = 1;              // the members still to be answered, and the reading of the batch itself
+};
+
+struct Peer::Pending {
+  RequestId id;
+  bool wantsAnswer = true;
+  std::string key;  // "" when it cannot be found by id
+  std::shared_ptr<Batch> batch;
+  std::size_t batchSlot = 0;
+  std::shared_ptr<Cancellation> cancellation = std::make_shared<Cancellation>();
+  bool done = false;
+};
+
+struct Peer::Queued {
+  RequestMessage request;
+  std::shared_ptr<Pending> pending;
+};
+
+Peer::Peer(Loop& loop, MessageSink& sink, const MethodTable& methods, PeerOptions options)
+    : loop_(loop), sink_(sink), methods_(methods), options_(options) {}
+
+Peer::~Peer() = default;
+
+void Peer::onFrame(FrameEvent event) {
+  switch (event.kind) {
+    case FrameEvent::Kind::kTooLarge:
+      refuse(nullptr,
+             Error(ErrorKind::kInvalidRequest, "The message is too large")
+                 .withHint("Split it, or start the sidecar with a larger --max-message-bytes."),
+             nullptr);
+      return;
+    case FrameEvent::Kind::kBadHeader:
+      refuse(nullptr,
+             Error(ErrorKind::kParse, "Neither a JSON line nor a Content-Length header")
+                 .withHint("Send one JSON value a line, or Content-Length headers with --framing headers."),
+             nullptr);
+      return;
+    case FrameEvent::Kind::kMessage:
+      break;
+  }
+  Result<Frame> frame = parseFrame(event.text);
+  if (!frame) {
+    refuse(nullptr, frame.error(), nullptr);
+    return;
+  }
+  std::shared_ptr<Batch> batch = frame->batch ? std::make_shared<Batch>() : nullptr;
+  for (Message& message : frame->messages) {
+    onMessage(std::move(message), batch);
+  }
+  if (batch) {
+    closeBatch(batch);
+  }
+}
+
+void Peer::onMessage(Message message, const std::shared_ptr<Batch>& batch) {
+  if (auto* request = std::get_if<RequestMessage>(&message)) {
+    onRequest(std::move(*request), batch);
+  } else if (auto* response = std::get_if<ResponseMessage>(&message)) {
+    onResponse(std::move(*response));
+  } else {
+    const auto& invalid = std::get<InvalidMessage>(message);
+    refuse(invalid.id, invalid.error, batch);
+  }
+}
+
+void Peer::onRequest(RequestMessage request, const std::shared_ptr<Batch>& batch) {
+  if (!request.id && request.method == kCancelMethod) {
+    onCancelNotification(std::move(request.params));
+    return;
+  }
+  if (methods_.find(request.method) == nullptr) {
+    if (request.id) {
+      refuse(*request.id,
+             Error(ErrorKind::kMethodNotFound, "There is no method " + request.method)
+                 .withHint("rpc.discover lists the methods."),
+             batch);
+    }
+    return;
+  }
+  admit(std::move(request), batch);
+}
+
+// A request whose id is in flight is refused and the first goes on: two answers under one id could not be told apart.
+void Peer::admit(RequestMessage request, const std::shared_ptr<Batch>& batch) {
+  const RequestId id = request.id.value_or(nullptr);
+  const bool findable = !id.is_null();
+  std::string key = findable ? toText(id) : std::string();
+  if (findable && inFlight_.count(key) != 0) {
+    refuse(nullptr,
+           Error(ErrorKind::kInvalidRequest, "A request with this id is still in flight").withDetail("id", idDetail(id)),
+           batch);
+    return;
+  }
+  if (inFlight() >= limits::kRequestsInFlight) {
+    if (request.id) {
+      refuse(
+          id,
+          Error(ErrorKind::kBusy, "Too many requests are in flight").withHint("Wait for answers before sending more."),
+          batch);
+    }
+    return;
+  }
+  auto pending = std::make_shared<Pending>();
+  pending->id = id;
+  pending->wantsAnswer = request.id.has_value();
+  pending->key = std::move(key);
+  if (batch && pending->wantsAnswer) {
+    pending->batch = batch;
+    pending->batchSlot = batch->answers.size();
+    batch->answers.emplace_back();
+    ++batch->open;
+  }
+  if (findable) {
+    inFlight_.emplace(pending->key, pending);
+  } else {
+    ++anonymous_;
+  }
+  if (options_.serial) {
+    queued_.push_back({std::move(request), std::move(pending)});
+    startNextQueued();
+  } else {
+    start(std::move(request), std::move(pending));
+  }
+}
+
+void Peer::startNextQueued() {
+  while (!serialBusy_ && !queued_.empty()) {
+    Queued next = std::move(queued_.front());
+    queued_.pop_front();
+    if (next.pending->done) {
+      continue;  // cancelled while it waited
+    }
+    serialBusy_ = true;
+    start(std::move(next.request), std::move(next.pending));
+  }
+}
+
+void Peer::start(RequestMessage request, std::shared_ptr<Pending> pending) {
+  JsonReply reply = replyFor(pending);
+  Result<json::object> params = OpenRpc::instance().checkParams(request.method, std::move(request.params));
+  if (!params) {
+    reply(std::move(params).error());
+    return;
+  }
+  (*methods_.find(request.method))(CallContext{pending->cancellation}, std::move(*params), std::move(reply));
+}
+
+// The text is made on the thread that answers, so that the loop does not serialise what a worker has read.
+JsonReply Peer::replyFor(const std::shared_ptr<Pending>& pending) {
+  return JsonReply([weak = weak_from_this(), &loop = loop_, pending](Result<json::value> result) {
+    std::string text;
+    if (pending->wantsAnswer) {
+      text = result ? resultText(pending->id, *result) : errorText(pending->id, result.error());
+    }
+    auto deliver = [weak, pending, text = std::move(text)]() mutable {
+      if (const auto peer = weak.lock()) {
+        peer->finish(pending, std::move(text));
+      }
+    };
+    if (loop.onLoop()) {
+      deliver();
+    } else {
+      loop.post(std::move(deliver));
+    }
+  });
+}
+
+void Peer::finish(const std::shared_ptr<Pending>& pending, std::string text) {
+  if (std::exchange(pending->done, true)) {
+    return;  // answered as cancelled before
+  }
+  pending->cancellation->clear();
+  if (pending->key.empty()) {
+    --anonymous_;
+  } else {
+    inFlight_.erase(pending->key);
+  }
+  if (pending->batch) {
+    pending->batch->answers[pending->batchSlot] = std::move(text);
+    closeBatch(pending->batch);
+  } else if (pending->wantsAnswer) {
+    sink_.send(std::move(text));
+  }
+  if (options_.serial) {
+    serialBusy_ = false;
+    // Not from here: a chain of quick requests would grow the stack.
+    loop_.post([weak = weak_from_this()] {
+      if (const auto peer = weak.lock()) {
+        peer->startNextQueued();
+      }
+    });
+  }
+  checkIdle();
+}
+
+void Peer::closeBatch(const std::shared_ptr<Batch>& batch) {
+  if (--batch->open != 0 || batch->answers.empty()) {
+    return;
+  }
+  std::string text = "[";
+  for (const std::string& answer : batch->answers) {
+    text += text.size() > 1 ? "," : "";
+    text += answer;
+  }
+  text += "]";
+  sink_.send(std::move(text));
+}
+
+void Peer::refuse(RequestId id, const Error& error, const std::shared_ptr<Batch>& batch) {
+  std::string text = errorText(id, error);
+  if (batch) {
+    batch->answers.push_back(std::move(text));
+  } else {
+    sink_.send(std::move(text));
+  }
+}
+
+// Queued: it ends now. Running: its handler is told and answers in its own way. Gone or unknown: nothing.
+void Peer::onCancelNotification(json::value params) {
+  const json::object* object = params.if_object();
+  const json::value* id = object != nullptr ? object->if_contains("id") : nullptr;
+  if (id == nullptr) {
+    return;
+  }
+  const auto found = inFlight_.find(toText(*id));
+  if (found == inFlight_.end()) {
+    return;
+  }
+  const std::shared_ptr<Pending> pending = found->second;
+  for (auto queued = queued_.begin(); queued != queued_.end(); ++queued) {
+    if (queued->pending == pending) {
+      queued_.erase(queued);
+      // It never ran, so that it does not hold the serial order.
+      const bool busy = serialBusy_;
+      finish(pending, errorText(pending->id, cancelledError()));
+      serialBusy_ = busy;
+      return;
+    }
+  }
+  pending->cancellation->cancel();
+}
+
+void Peer::callHost(std::string_view method, const json::object& params, CallResult done) {
+  if (hostGone_) {
+    loop_.post([done = std::move(done)] { done(hostGoneError()); });
+    return;
+  }
+  const RequestId id(json::string("sidecar-" + std::to_string(++nextCall_)));
+  outgoing_.emplace(toText(id), std::move(done));
+  sink_.send(requestText(id, method, params));
+}
+
+void Peer::notifyHost(std::string_view method, const json::object& params) {
+  if (!hostGone_) {
+    sink_.send(notificationText(method, params));
+  }
+}
+
+void Peer::onResponse(ResponseMessage response) {
+  const auto found = outgoing_.find(toText(response.id));
+  if (found == outgoing_.end()) {
+    logLine(LogLevel::kDebug, "an answer to no request of ours is ignored");
+    return;
+  }
+  CallResult done = std::move(found->second);
+  outgoing_.erase(found);
+  if (response.failed) {
+    done(hostError(response.payload));
+  } else {
+    done(std::move(response.payload));
+  }
+}
+
+void Peer::hostGone() {
+  hostGone_ = true;
+  auto calls = std::exchange(outgoing_, {});
+  for (auto& [id, done] : calls) {
+    done(hostGoneError());
+  }
+}
+
+void Peer::abandon() {
+  hostGone();
+  queued_.clear();
+  const auto running = inFlight_;
+  for (const auto& [key, pending] : running) {
+    pending->cancellation->cancel();
+  }
+}
+
+void Peer::whenIdle(std::function<void()> idle) {
+  idleActions_.push_back(std::move(idle));
+  checkIdle();
+}
+
+void Peer::checkIdle() {
+  if (inFlight() != 0 || idleActions_.empty()) {
+    return;
+  }
+  auto actions = std::exchange(idleActions_, {});
+  for (auto& action : actions) {
+    action();
+  }
+}
+
+}  // namespace stitchkit

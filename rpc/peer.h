@@ -1,0 +1,97 @@
+// One end of the conversation: messages to calls and calls to messages, in both directions.
+//
+// Loop-thread only, but for the replies that it hands to handlers. It knows no method's name; `$/cancelRequest` is part
+// of the protocol itself.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "rpc/frame_decoder.h"
+#include "rpc/loop.h"
+#include "rpc/message.h"
+#include "rpc/method_table.h"
+
+namespace stitchkit {
+
+/// Where whole messages go. Each call writes one message.
+class MessageSink {
+ public:
+  virtual ~MessageSink() = default;
+  virtual void send(std::string text) = 0;
+};
+
+struct PeerOptions {
+  bool serial = false;  ///< one request after another, in the order of arrival
+};
+
+class Peer : public std::enable_shared_from_this<Peer> {
+ public:
+  using CallResult = std::function<void(Result<boost::json::value>)>;
+
+  Peer(Loop& loop, MessageSink& sink, const MethodTable& methods, PeerOptions options);
+  ~Peer();
+
+  /// What the frame decoder found, in order.
+  void onFrame(FrameEvent event);
+
+  /// A request to the host, with an id of our own. `done` is called exactly once, on the loop thread: with the host's
+  /// result, with the host's error (its name in `reason` when it has one), or with SANDBOX_UNAVAILABLE when the host is
+  /// gone or never answers because the conversation ends.
+  void callHost(std::string_view method, const boost::json::object& params, CallResult done);
+  /// Requests to the host that wait for an answer.
+  [[nodiscard]] std::size_t callsToHost() const { return outgoing_.size(); }
+  void notifyHost(std::string_view method, const boost::json::object& params);
+
+  /// The host will not answer any more: requests to it end now, and further ones at once.
+  void hostGone();
+
+  /// `idle` runs as soon as no request is in flight (perhaps at once).
+  void whenIdle(std::function<void()> idle);
+  [[nodiscard]] std::size_t inFlight() const { return inFlight_.size() + anonymous_; }
+  /// Cancels what is in flight and starts nothing more; for a host that is gone.
+  void abandon();
+
+ private:
+  struct Batch;
+  struct Pending;
+  struct Queued;
+
+  void onMessage(Message message, const std::shared_ptr<Batch>& batch);
+  void onRequest(RequestMessage request, const std::shared_ptr<Batch>& batch);
+  void onResponse(ResponseMessage response);
+  void onCancelNotification(boost::json::value params);
+  void admit(RequestMessage request, const std::shared_ptr<Batch>& batch);
+  void start(RequestMessage request, std::shared_ptr<Pending> pending);
+  void startNextQueued();
+  void finish(const std::shared_ptr<Pending>& pending, std::string text);
+  JsonReply replyFor(const std::shared_ptr<Pending>& pending);
+  void refuse(RequestId id, const Error& error, const std::shared_ptr<Batch>& batch);
+  void closeBatch(const std::shared_ptr<Batch>& batch);
+  void checkIdle();
+
+  Loop& loop_;
+  MessageSink& sink_;
+  const MethodTable& methods_;
+  PeerOptions options_;
+  std::unordered_map<std::string, std::shared_ptr<Pending>> inFlight_;  // by the JSON text of the id
+  std::size_t anonymous_ = 0;  // in flight without an id to find them by: notifications and id null
+  std::deque<Queued> queued_;  // serial only: admitted, not started
+  bool serialBusy_ = false;
+  std::unordered_map<std::string, CallResult> outgoing_;
+  std::uint64_t nextCall_ = 0;
+  bool hostGone_ = false;
+  bool abandoned_ = false;
+  std::vector<std::function<void()>> idleActions_;
+};
+
+}  // namespace stitchkit

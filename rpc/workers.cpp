@@ -1,0 +1,96 @@
+#include "rpc/workers.h"
+
+#include <csignal>
+
+#include "rpc/base/limits.h"
+
+namespace stitchkit {
+
+Workers::Workers(Loop& loop, unsigned threads) : loop_(loop) {
+  // Signals are the loop's business.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  threads_.reserve(threads);
+  for (unsigned i = 0; i < threads; ++i) {
+    threads_.emplace_back([this] { serve(); });
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Workers::~Workers() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
+}
+
+void Workers::holdRequests(bool held) {
+  {
+    const std::lock_guard lock(mutex_);
+    held_ = held;
+  }
+  if (!held) {
+    wake_.notify_all();
+  }
+}
+
+bool Workers::congestedLocked() const {
+  return requests_.size() >= limits::kQueuedRequests || requestBytes_ >= limits::kQueuedRequestBytes;
+}
+
+bool Workers::congested() {
+  const std::lock_guard lock(mutex_);
+  wasCongested_ = congestedLocked();
+  return wasCongested_;
+}
+
+void Workers::enqueue(Kind kind, Job job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (kind == Kind::kRequest) {
+      requestBytes_ += job.bytes;
+      requests_.push_back(std::move(job));
+    } else {
+      internal_.push_back(std::move(job));
+    }
+  }
+  wake_.notify_one();
+}
+
+bool Workers::take(Job& job, std::unique_lock<std::mutex>& lock) {
+  wake_.wait(lock, [this] { return stopping_ || !internal_.empty() || (!held_ && !requests_.empty()); });
+  if (stopping_) {
+    return false;
+  }
+  std::deque<Job>& queue = internal_.empty() ? requests_ : internal_;
+  job = std::move(queue.front());
+  queue.pop_front();
+  if (&queue == &requests_) {
+    requestBytes_ -= job.bytes;
+  }
+  return true;
+}
+
+void Workers::serve() {
+  std::unique_lock lock(mutex_);
+  Job job;
+  while (take(job, lock)) {
+    const bool nowRelieved = wasCongested_ && !congestedLocked();
+    wasCongested_ = wasCongested_ && !nowRelieved;
+    lock.unlock();
+    if (nowRelieved && relieved_) {
+      loop_.post(relieved_);
+    }
+    job.run();
+    job = {};
+    lock.lock();
+  }
+}
+
+}  // namespace stitchkit

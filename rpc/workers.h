@@ -1,0 +1,81 @@
+// A bounded pool of threads for blocking file work, with its result back on the loop.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "rpc/base/error.h"
+#include "rpc/loop.h"
+
+namespace stitchkit {
+
+/// submit() and the gates are loop-thread only; jobs run on the workers. Must outlive what it runs: the destructor
+/// waits for running jobs and drops waiting ones.
+class Workers {
+ public:
+  enum class Kind : std::uint8_t {
+    kRequest,   ///< waits while the host does not read, and counts towards `congested`
+    kInternal,  ///< always goes on: stopping, deleting, publishing
+  };
+
+  Workers(Loop& loop, unsigned threads);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  /// Runs `work()` on a worker, then `done(result)` on the loop.
+  /// @param bytes what the job holds in memory while it waits.
+  template <class Work, class Done>
+  void run(Kind kind, std::size_t bytes, Work work, Done done) {
+    submit(kind, bytes, [this, work = std::move(work), done = std::move(done)]() mutable {
+      auto result = std::make_shared<std::invoke_result_t<Work&>>(work());
+      loop_.post([done = std::move(done), result]() mutable { done(std::move(*result)); });
+    });
+  }
+
+  /// While held, no new kRequest job starts.
+  void holdRequests(bool held);
+  /// Too much is waiting: nothing more should be read from the host.
+  [[nodiscard]] bool congested();
+  /// Called on the loop when `congested` has become false again.
+  void onRelieved(std::function<void()> action) { relieved_ = std::move(action); }
+
+ private:
+  struct Job {
+    std::size_t bytes;
+    std::function<void()> run;
+  };
+
+  template <class F>
+  void submit(Kind kind, std::size_t bytes, F job) {
+    // std::function copies; a job owns what cannot be copied.
+    auto shared = std::make_shared<F>(std::move(job));
+    enqueue(kind, {bytes, [shared] { (*shared)(); }});
+  }
+  void enqueue(Kind kind, Job job);
+  void serve();
+  bool take(Job& job, std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool congestedLocked() const;
+
+  Loop& loop_;
+  std::function<void()> relieved_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Job> requests_;  // guarded by mutex_, as all below
+  std::deque<Job> internal_;
+  std::size_t requestBytes_ = 0;
+  bool held_ = false;
+  bool stopping_ = false;
+  bool wasCongested_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace stitchkit
