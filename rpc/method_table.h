@@ -27,14 +27,18 @@ using JsonHandler = std::function<void(CallContext, boost::json::object, JsonRep
 /// Filled at start, constant afterwards.
 class MethodTable {
  public:
-  /// `handler(CallContext, Params, Reply<T>)`; Params needs `void decode(boost::json::object&, Params&)`, T needs
-  /// `boost::json::value encode(T)`, both found by argument-dependent lookup.
+  /// `handler(CallContext, Params, Reply<T>)`; Params needs `Result<void> decode(boost::json::object&, Params&)` (what
+  /// a schema cannot say, such as the rules of paths, is refused there), T needs `boost::json::value encode(T)`; both
+  /// are found by argument-dependent lookup.
   template <class Params, class T, class Handler>
   void add(std::string name, Handler handler) {
     methods_.emplace(std::move(name),
                      [handler = std::move(handler)](CallContext call, boost::json::object params, JsonReply reply) {
                        Params decoded;
-                       decode(params, decoded);
+                       if (Result<void> fits = decode(params, decoded); !fits) {
+                         reply(std::move(fits).error());
+                         return;
+                       }
                        handler(std::move(call), std::move(decoded), Reply<T>(std::move(reply)));
                      });
   }

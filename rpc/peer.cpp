@@ -22,14 +22,11 @@ Error hostGoneError() {
   return Error(ErrorKind::kUnavailable, "The host does not answer requests any more").withReason("host-gone");
 }
 
-ErrorDetail detailOf(const RequestId& id) {
-  if (const auto* number = id.if_int64()) {
-    return *number;
+ErrorDetail idDetail(const RequestId& id) {
+  if (id.is_int64()) {
+    return id.get_int64();
   }
-  if (const auto* text = id.if_string()) {
-    return std::string(text->data(), text->size());
-  }
-  return toText(id);  // beyond what a detail can hold
+  return id.is_string() ? std::string(id.get_string()) : toText(id);
 }
 
 // The host's error as an error of ours: its stable name, when it has one, in `reason`.
@@ -142,7 +139,7 @@ void Peer::admit(RequestMessage request, const std::shared_ptr<Batch>& batch) {
   if (findable && inFlight_.count(key) != 0) {
     refuse(
         nullptr,
-        Error(ErrorKind::kInvalidRequest, "A request with this id is still in flight").withDetail("id", detailOf(id)),
+        Error(ErrorKind::kInvalidRequest, "A request with this id is still in flight").withDetail("id", idDetail(id)),
         batch);
     return;
   }

@@ -38,6 +38,14 @@ inline constexpr std::int64_t kCommandTimeoutMs = 30000;
 inline constexpr std::int64_t kCommandOutputBytes = 1048576;
 /// The most a command may ask for: its output is held in memory until it is answered.
 inline constexpr std::int64_t kCommandOutputBytesMax = 64LL * 1024 * 1024;
+/// Ended processes of `session.spawn` whose result can still be asked for, and the bytes of output they may hold
+/// together; the oldest go first.
+inline constexpr std::size_t kEndedProcesses = 1024;
+inline constexpr std::size_t kEndedProcessBytes = 128U * 1024 * 1024;
+/// Output of a command that is told with its SANDBOX_LIMIT error, in bytes a channel.
+inline constexpr std::size_t kLimitedOutputBytes = 64U * 1024;
+/// Guests at work at once for session files whose path holds a symbolic link, a handle; further ones wait.
+inline constexpr std::size_t kFileGuests = 2;
 /// Size of the guest's /tmp in bytes unless `resources.tmpBytes` says otherwise (PROTOCOL.md, 4).
 inline constexpr std::int64_t kTmpBytes = 268435456;
 

@@ -1,0 +1,22 @@
+// The methods of PROTOCOL.md, sections 3 to 5, by name.
+#pragma once
+
+#include <functional>
+
+#include "backend/backend.h"
+#include "rpc/method_table.h"
+
+namespace stitchkit {
+
+class Peer;
+
+struct MethodSettings {
+  std::size_t maxMessageBytes;
+  /// Where `process.output` and `process.exit` go; asked at the time.
+  std::function<Peer*()> peer;
+};
+
+/// Both arguments must outlive the table.
+void addBackendMethods(MethodTable& table, Backend& backend, MethodSettings settings);
+
+}  // namespace stitchkit

@@ -1,0 +1,39 @@
+#include "backend/privilege/default_state_directory.h"
+
+namespace stitchkit {
+namespace {
+
+constexpr const char* kName = "/stitchkit-sandbox";
+constexpr const char* kSystemWide = "/var/lib/stitchkit-sandbox";
+
+std::optional<std::string> usualPlace(const StateDirectoryPlaces& places) {
+  if (places.xdgStateHome && places.xdgStateHome->starts_with('/')) {
+    return *places.xdgStateHome + kName;
+  }
+  if (places.home && places.home->starts_with('/')) {
+    return *places.home + "/.local/state" + kName;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<StateDirectoryChoice> chooseStateDirectory(const StateDirectoryPlaces& places) {
+  const auto usual = usualPlace(places);
+  if (!places.reachable) {
+    if (!usual) {
+      return Error(ErrorKind::kUnavailable, "There is no place for the state directory: HOME is not set")
+          .withHint("Name one with --state-dir.")
+          .withReason("state-directory-unknown");
+    }
+    return StateDirectoryChoice{*usual, ""};
+  }
+  if (usual && places.reachable(*usual)) {
+    return StateDirectoryChoice{*usual, ""};
+  }
+  const std::string why =
+      usual ? *usual + " cannot be reached by the user that the sidecar runs as" : "HOME is not set";
+  return StateDirectoryChoice{kSystemWide, why + ": state is kept in " + kSystemWide};
+}
+
+}  // namespace stitchkit

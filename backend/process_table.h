@@ -1,0 +1,58 @@
+// The commands that `session.spawn` started, by their names p1, p2, ...: the live ones, and the ended ones whose result
+// may still be asked for.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "backend/launch/guest.h"
+#include "rpc/base/error.h"
+
+namespace stitchkit {
+
+/// One spawned command. Loop-thread only.
+class SpawnedProcess {
+ public:
+  using ResultReply = std::function<void(const Result<GuestOutcome>&)>;
+
+  SpawnedProcess(std::string id, std::shared_ptr<Guest> guest) : id_(std::move(id)), guest_(std::move(guest)) {}
+
+  [[nodiscard]] const std::string& id() const { return id_; }
+  [[nodiscard]] bool ended() const { return outcome_ != nullptr; }
+  /// Calls back once, when the command has ended; at once when it has.
+  void whenEnded(ResultReply reply);
+  void stop();
+
+ private:
+  friend class ProcessTable;
+
+  std::string id_;
+  std::shared_ptr<Guest> guest_;  // while it lives
+  std::unique_ptr<Result<GuestOutcome>> outcome_;
+  std::vector<ResultReply> waiting_;
+};
+
+/// Loop-thread only.
+class ProcessTable {
+ public:
+  std::shared_ptr<SpawnedProcess> add(std::shared_ptr<Guest> guest);
+  /// NOT_FOUND when the name was never given, or when the ended process has made room for later ones.
+  Result<std::shared_ptr<SpawnedProcess>> find(std::string_view id) const;
+  void ended(const std::shared_ptr<SpawnedProcess>& process, Result<GuestOutcome> outcome);
+
+ private:
+  void forgetOldest();
+
+  std::unordered_map<std::string, std::shared_ptr<SpawnedProcess>> processes_;
+  std::deque<std::shared_ptr<SpawnedProcess>> endedOnes_;  // oldest first
+  std::size_t endedBytes_ = 0;
+  std::size_t last_ = 0;
+};
+
+}  // namespace stitchkit

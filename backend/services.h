@@ -1,0 +1,46 @@
+// What every session of one backend works with.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/launch/launch_profile.h"
+#include "backend/launch/support_files.h"
+#include "backend/requests.h"
+#include "backend/storage/session_store.h"
+#include "rpc/asio_loop.h"
+#include "rpc/workers.h"
+
+namespace stitchkit {
+
+/// As the command line and `initialize` settled it.
+struct BackendConfig {
+  std::string stateDirectory;
+  std::string name = "bubblewrap";
+  std::string bubblewrap = "/usr/bin/bwrap";
+  int maxConcurrentCommands = 8;
+  bool staysRoot = false;  ///< --allow-root: what root could write below /proc is covered, and the grade says so
+};
+
+/// Made once, when the first session or template is asked for. Thread-safe; outlives every handle.
+struct BackendServices {
+  BackendServices(AsioLoop& ownLoop, Workers& ownWorkers, BackendConfig settled);
+
+  AsioLoop& loop;
+  Workers& workers;
+  const BackendConfig config;
+  const Layout layout;
+  const TemplateStore templates;
+  const SessionStore sessions;
+  const SystemLayout system;
+  SupportFiles support;
+};
+
+/// The launch profile of a session. Makes the support files when they are not there; blocks on the disk.
+Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& services, const std::string& workspacePath,
+                                                           NetworkPolicy policy, const Resources& resources);
+
+/// What is enforced under a policy, once a launch has shown that isolation works.
+Grade gradeOf(const BackendServices& services, NetworkPolicy policy);
+
+}  // namespace stitchkit

@@ -1,0 +1,254 @@
+#include "backend/session_handle.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <utility>
+
+#include "backend/launch/guest_file_operation.h"
+
+namespace stitchkit {
+namespace {
+
+constexpr std::chrono::seconds kProbeTimeout{30};
+
+Error stoppedError() {
+  return Error(ErrorKind::kStopped, "The handle was stopped")
+      .withHint("Attach again with backend.create and the state.");
+}
+
+bool sameFile(int one, int other) {
+  struct stat a {};
+  struct stat b {};
+  return ::fstat(one, &a) == 0 && ::fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+}  // namespace
+
+void proveIsolation(BackendServices& services, const PreparedProfile& profile,
+                    const std::shared_ptr<StoredSession>& session, std::function<void(Result<void>)> done) {
+  GuestOpenRequest request;
+  request.path = "/workspace";
+  request.flags = O_RDONLY | O_DIRECTORY;
+  openInGuest(services.loop.context(), profile, request, kProbeTimeout,
+              [session, done = std::move(done)](Result<UniqueFd> directory) {
+                if (!directory) {
+                  Error cause = std::move(directory).error();
+                  done(cause.kind == ErrorKind::kUnavailable
+                           ? std::move(cause)
+                           : Error(ErrorKind::kUnavailable, "Isolation could not be established")
+                                 .withPrivate("probe: " + cause.message + " " + cause.privateDetail));
+                } else if (!sameFile(directory->get(), session->workspace().descriptor())) {
+                  done(Error(ErrorKind::kUnavailable, "Isolation could not be established")
+                           .withPrivate("probe: the guest's /workspace is another directory"));
+                } else {
+                  done({});
+                }
+              });
+}
+
+SessionHandle::SessionHandle(BackendServices& services, std::string id, HandleParts parts)
+    : services_(services),
+      id_(std::move(id)),
+      state_(parts.session->state()),
+      session_(std::move(parts.session)),
+      profile_(std::move(parts.profile)),
+      policy_(parts.policy),
+      resources_(std::move(parts.resources)),
+      files_(std::make_shared<SessionFiles>(
+          services, session_, [this] { return profile_; }, [this] { finishStopWhenQuiet(); })) {}
+
+Result<SessionState> SessionHandle::captureState() const {
+  if (stage_ == Stage::kDeleted) {
+    return Error(ErrorKind::kStopped, "The session was deleted");
+  }
+  return state_;
+}
+
+Result<void> SessionHandle::usable() const {
+  if (stage_ != Stage::kLive) {
+    return stoppedError();
+  }
+  return {};
+}
+
+Result<std::shared_ptr<Guest>> SessionHandle::start(Command command, std::string standardInput, GuestOptions options,
+                                                    Guest::Completion completion) {
+  if (stage_ != Stage::kLive) {
+    return stoppedError();
+  }
+  if (policyChanging_) {
+    return Error(ErrorKind::kBusy, "The network policy is being changed");
+  }
+  if (live_.size() >= static_cast<std::size_t>(services_.config.maxConcurrentCommands)) {
+    return Error(ErrorKind::kBusy, "Too many commands are live")
+        .withDetail("limit", std::int64_t{services_.config.maxConcurrentCommands})
+        .withHint("Wait for one to end, or start the sidecar with a larger --max-concurrent-commands.");
+  }
+  command.maxFileBytes = resources_.maxFileBytes;
+  command.maxOpenFiles = resources_.maxOpenFiles;
+  const std::uint64_t number = ++nextGuest_;
+  auto guest = Guest::start(
+      services_.loop.context(), *profile_, std::move(command), std::move(standardInput), std::move(options),
+      [self = shared_from_this(), number, completion = std::move(completion)](Result<GuestOutcome> outcome) {
+        self->live_.erase(number);
+        completion(std::move(outcome));
+        self->finishStopWhenQuiet();
+      });
+  live_.emplace(number, guest);
+  if (outputPaused_) {
+    guest->pauseOutput();
+  }
+  return guest;
+}
+
+void SessionHandle::setOutputPaused(bool paused) {
+  outputPaused_ = paused;
+  const auto guests = live_;
+  for (const auto& [number, guest] : guests) {
+    if (paused) {
+      guest->pauseOutput();
+    } else {
+      guest->resumeOutput();
+    }
+  }
+}
+
+void SessionHandle::probe(std::function<void(Grade)> done) {
+  ++probes_;
+  proveIsolation(services_, *profile_, session_, [self = shared_from_this(), done](Result<void> proven) {
+    if (proven) {
+      done(self->grade());
+    } else {
+      Grade grade;
+      grade.unavailable = proven.error().message;
+      done(std::move(grade));
+    }
+    --self->probes_;
+    self->finishStopWhenQuiet();
+  });
+}
+
+void SessionHandle::setNetworkPolicy(NetworkPolicy policy, std::function<void(Result<Grade>)> done) {
+  if (stage_ != Stage::kLive) {
+    done(stoppedError());
+    return;
+  }
+  if (!live_.empty() || policyChanging_) {
+    done(Error(ErrorKind::kBusy, "Commands are live").withHint("Change the policy when they have ended."));
+    return;
+  }
+  policyChanging_ = true;
+  ++probes_;
+  const auto finish = [self = shared_from_this(), done](Result<Grade> grade) {
+    self->policyChanging_ = false;
+    done(self->stage_ == Stage::kLive ? std::move(grade) : Result<Grade>(stoppedError()));
+    --self->probes_;
+    self->finishStopWhenQuiet();
+  };
+  services_.workers.run(
+      Workers::Kind::kInternal, 0,
+      [this, self = shared_from_this(), session = session_, policy] {
+        return makeProfile(services_, session->workspacePath(), policy, resources_);
+      },
+      [self = shared_from_this(), policy, finish](Result<std::shared_ptr<const PreparedProfile>> profile) {
+        if (!profile) {
+          finish(std::move(profile).error());
+          return;
+        }
+        proveIsolation(self->services_, **profile, self->session_,
+                       [self, policy, finish, made = *profile](Result<void> proven) {
+                         if (!proven) {
+                           finish(std::move(proven).error());
+                           return;
+                         }
+                         self->profile_ = made;
+                         self->policy_ = policy;
+                         finish(self->grade());
+                       });
+      });
+}
+
+void SessionHandle::stop(Done done) {
+  if (stage_ == Stage::kStopped || stage_ == Stage::kDeleted) {
+    done({});
+    return;
+  }
+  stopWaiters_.push_back(std::move(done));
+  beginStop();
+}
+
+void SessionHandle::remove(Done done) {
+  if (stage_ == Stage::kDeleted) {
+    done({});
+    return;
+  }
+  removeWaiters_.push_back(std::move(done));
+  if (stage_ == Stage::kStopped) {
+    removeStopped();
+  } else {
+    beginStop();
+  }
+}
+
+void SessionHandle::beginStop() {
+  if (stage_ != Stage::kLive) {
+    return;
+  }
+  stage_ = Stage::kStopping;
+  const auto guests = live_;
+  for (const auto& [number, guest] : guests) {
+    guest->kill(EndCause::kStopped);
+  }
+  files_->stop();
+  finishStopWhenQuiet();
+}
+
+// The lease is freed (and files are removed) on a worker, when nothing that could touch the workspace is left.
+void SessionHandle::finishStopWhenQuiet() {
+  if (stage_ != Stage::kStopping || releasing_ || !live_.empty() || files_->active() != 0 || probes_ != 0) {
+    return;
+  }
+  releasing_ = true;
+  const bool removal = !removeWaiters_.empty();
+  services_.workers.run(
+      Workers::Kind::kInternal, 0,
+      [this, self = shared_from_this(), session = std::exchange(session_, nullptr), removal]() mutable {
+        Result<void> removed;
+        if (removal) {
+          removed = services_.sessions.remove(state_.sessionId, session.get());
+        }
+        session->release();
+        session.reset();
+        return removed;
+      },
+      [self = shared_from_this(), removal](Result<void> removed) { self->onReleased(std::move(removed), removal); });
+}
+
+void SessionHandle::onReleased(Result<void> removed, bool wasRemoval) {
+  releasing_ = false;
+  stage_ = wasRemoval && removed ? Stage::kDeleted : Stage::kStopped;
+  for (auto& waiter : std::exchange(stopWaiters_, {})) {
+    waiter({});
+  }
+  if (wasRemoval) {
+    for (auto& waiter : std::exchange(removeWaiters_, {})) {
+      waiter(removed);
+    }
+  } else if (!removeWaiters_.empty()) {
+    removeStopped();
+  }
+}
+
+void SessionHandle::removeStopped() {
+  if (std::exchange(releasing_, true)) {
+    return;
+  }
+  services_.workers.run(
+      Workers::Kind::kInternal, 0,
+      [this, self = shared_from_this()] { return services_.sessions.remove(state_.sessionId, nullptr); },
+      [self = shared_from_this()](Result<void> removed) { self->onReleased(std::move(removed), true); });
+}
+
+}  // namespace stitchkit

@@ -1,0 +1,90 @@
+// A handle: the live, exclusive attachment to one session. Admission of commands, files, policy, and the barrier of
+// stop: no guest and no file operation is left when it answers, and the lease is free.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "backend/launch/guest.h"
+#include "backend/services.h"
+#include "backend/session_files.h"
+
+namespace stitchkit {
+
+/// What a handle is made of, when its isolation has been proven.
+struct HandleParts {
+  std::shared_ptr<StoredSession> session;
+  std::shared_ptr<const PreparedProfile> profile;
+  NetworkPolicy policy;
+  Resources resources;
+};
+
+/// Loop-thread only; callbacks are called on the loop.
+class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
+ public:
+  using Done = std::function<void(Result<void>)>;
+
+  SessionHandle(BackendServices& services, std::string id, HandleParts parts);
+
+  [[nodiscard]] const std::string& id() const { return id_; }
+  [[nodiscard]] Grade grade() const { return gradeOf(services_, policy_); }
+  /// SANDBOX_STOPPED after a delete; a stopped session can be attached to again.
+  [[nodiscard]] Result<SessionState> captureState() const;
+  /// SANDBOX_STOPPED unless it is live.
+  [[nodiscard]] Result<void> usable() const;
+  /// For files; the handle is usable.
+  [[nodiscard]] SessionFiles& files() { return *files_; }
+
+  /// Starts a command. SANDBOX_STOPPED, or SANDBOX_BUSY at the limit of live commands or while the policy changes.
+  /// `completion` is called when nothing of the command is left.
+  Result<std::shared_ptr<Guest>> start(Command command, std::string standardInput, GuestOptions options,
+                                       Guest::Completion completion);
+
+  /// Launches a guest that does nothing but show that it is where it should be.
+  void probe(std::function<void(Grade)> done);
+  /// SANDBOX_BUSY with a live command. The old policy stays when the new one cannot be shown to work.
+  void setNetworkPolicy(NetworkPolicy policy, std::function<void(Result<Grade>)> done);
+
+  /// Idempotent; any number may wait for one stop.
+  void stop(Done done);
+  /// Stops, then removes the session's files. SANDBOX_BUSY when another handle owns the session by now.
+  void remove(Done done);
+
+  /// The host does not read: no output is read from guests meanwhile.
+  void setOutputPaused(bool paused);
+
+ private:
+  enum class Stage : std::uint8_t { kLive, kStopping, kStopped, kDeleted };
+
+  void beginStop();
+  void finishStopWhenQuiet();
+  void onReleased(Result<void> removed, bool wasRemoval);
+  void removeStopped();
+
+  BackendServices& services_;
+  std::string id_;
+  SessionState state_;
+  std::shared_ptr<StoredSession> session_;  // until the stop has finished
+  std::shared_ptr<const PreparedProfile> profile_;
+  NetworkPolicy policy_;
+  Resources resources_;
+  std::shared_ptr<SessionFiles> files_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Guest>> live_;
+  std::uint64_t nextGuest_ = 0;
+  std::size_t probes_ = 0;
+  bool policyChanging_ = false;
+  bool outputPaused_ = false;
+  bool releasing_ = false;
+  Stage stage_ = Stage::kLive;
+  std::vector<Done> stopWaiters_;
+  std::vector<Done> removeWaiters_;
+};
+
+/// Proves a profile by a real launch: a guest whose /workspace is the directory that `workspace` has open.
+void proveIsolation(BackendServices& services, const PreparedProfile& profile,
+                    const std::shared_ptr<StoredSession>& session, std::function<void(Result<void>)> done);
+
+}  // namespace stitchkit

@@ -1,0 +1,243 @@
+#include "backend/storage/session_store.h"
+
+#include "backend/storage/files.h"
+#include "backend/storage/json_text.h"
+#include "backend/storage/stray_guests.h"
+#include "codingtools/copy_tree.h"
+#include "codingtools/remove_tree.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+namespace stitchkit {
+
+namespace {
+
+constexpr const char* kBuilt = "session";
+constexpr const char* kDoomed = "removed";
+constexpr const char* kStateFile = "state.json";
+constexpr const char* kWorkspace = "workspace";
+constexpr std::size_t kStateBytes = 64UL * 1024;
+
+Error mismatch(std::string message) {
+  return Error(ErrorKind::kStateMismatch, std::move(message))
+      .withHint("Use the state that this backend returned for this session, or create a new session without a state.");
+}
+
+StringMembers members(const SessionState& state) {
+  return {{"backend", state.backend}, {"sessionId", state.sessionId}, {"templateKey", state.templateKey}};
+}
+
+Result<ContainedDirectory> duplicate(int directory) {
+  UniqueFd copy(::fcntl(directory, F_DUPFD_CLOEXEC, 3));
+  if (!copy) {
+    return storageError(errno, "dup");
+  }
+  return ContainedDirectory::adopt(std::move(copy));
+}
+
+struct Built {
+  UniqueFd session;
+  UniqueFd workspace;
+};
+
+/// Everything of a new session but its lease.
+Result<Built> build(int staging, int data, const SessionState& state, const std::stop_token& stop) {
+  if (Result<void> made = makeDirectory(staging, kBuilt); !made) {
+    return made.error();
+  }
+  Result<UniqueFd> session = openOrMakeDirectory(staging, kBuilt);
+  if (!session) {
+    return session.error();
+  }
+  Result<UniqueFd> workspace = openOrMakeDirectory(session->get(), kWorkspace);
+  if (!workspace) {
+    return workspace.error();
+  }
+  if (Result<void> copied = copyTree(data, workspace->get(), stop); !copied) {
+    return copied.error();
+  }
+  if (Result<void> written = writeNewFile(session->get(), kStateFile, writeStringObject(members(state))); !written) {
+    return written.error();
+  }
+  return Built{std::move(*session), std::move(*workspace)};
+}
+
+/// Opens a published session and checks that it is the one the state speaks of.
+Result<Built> openSession(int sessions, const SessionState& state) {
+  Result<std::optional<UniqueFd>> session = openDirectory(sessions, state.sessionId.c_str());
+  if (!session) {
+    return session.error();
+  }
+  if (!*session) {
+    return mismatch("There is no such session");
+  }
+  const Result<std::optional<std::string>> text = readSmallFile((*session)->get(), kStateFile, kStateBytes);
+  if (!text) {
+    return text.error();
+  }
+  if (!*text || !isStringObject(**text, members(state))) {
+    return mismatch("The session's saved state is not the given one");
+  }
+  Result<std::optional<UniqueFd>> workspace = openDirectory((*session)->get(), kWorkspace);
+  if (!workspace) {
+    return workspace.error();
+  }
+  if (!*workspace) {
+    return mismatch("The session has no workspace");
+  }
+  return Built{std::move(**session), std::move(**workspace)};
+}
+
+/// Takes the lease and makes sure that it is worth something: the session was not removed meanwhile, and no guest of a
+/// dead owner is left.
+Result<Lease> takeLease(int sessions, const std::string& sessionId, int session, int staging) {
+  Result<Lease> lease = Lease::acquire(session, staging);
+  if (!lease) {
+    return lease;
+  }
+  if (!names(sessions, sessionId.c_str(), session)) {
+    return mismatch("There is no such session");
+  }
+  if (lease->tookOver()) {
+    if (Result<void> ended = endStrayGuests(sessionId); !ended) {
+      lease->abandon();
+      return ended.error();
+    }
+  }
+  return lease;
+}
+
+}  // namespace
+
+std::string StoredSession::workspacePath() const {
+  return (published_ ? layout_.namespaceDirectory() + "/sessions/" + state_.sessionId : staging_.path() + "/session") +
+         "/workspace";
+}
+
+Result<void> StoredSession::publish() {
+  if (published_) {
+    return {};
+  }
+  Result<UniqueFd> sessions = layout_.openOrMake(Layout::Area::kSessions);
+  if (!sessions) {
+    return sessions.error();
+  }
+  if (const int error = renameNew(staging_.descriptor(), kBuilt, sessions->get(), state_.sessionId.c_str());
+      error != 0) {
+    return storageError(error, "publish session");
+  }
+  published_ = true;
+  return {};
+}
+
+Result<StoredSession> SessionStore::create(const std::string& templateKey, const std::stop_token& stop) const {
+  const Result<UniqueFd> data = templates_.open(templateKey);
+  if (!data) {
+    return data.error();
+  }
+  Result<StagingEntry> staging = StagingEntry::make(layout_);
+  if (!staging) {
+    return staging.error();
+  }
+  SessionState state{layout_.backendName(), randomName(), templateKey};
+  Result<Built> built = build(staging->descriptor(), data->get(), state, stop);
+  if (!built) {
+    return built.error();
+  }
+  Result<Lease> lease = Lease::acquire(built->session.get(), staging->descriptor());
+  if (!lease) {
+    return lease.error();
+  }
+  Result<ContainedDirectory> stagingDirectory = duplicate(staging->descriptor());
+  Result<ContainedDirectory> workspace = ContainedDirectory::adopt(std::move(built->workspace));
+  if (!stagingDirectory || !workspace) {
+    return stagingDirectory ? workspace.error() : stagingDirectory.error();
+  }
+  return StoredSession(layout_, std::move(state), std::move(*staging), std::move(*stagingDirectory),
+                       std::move(*workspace), std::move(*lease), false);
+}
+
+Result<StoredSession> SessionStore::attach(const std::string& templateKey, const SessionState& state) const {
+  if (state.backend != layout_.backendName()) {
+    return mismatch("The state belongs to another backend");
+  }
+  if (state.templateKey != templateKey || !isHexName(state.sessionId)) {
+    return mismatch("The state belongs to another template or session");
+  }
+  if (const Result<UniqueFd> data = templates_.open(templateKey); !data) {
+    return data.error();
+  }
+  const Result<std::optional<UniqueFd>> sessions = layout_.open(Layout::Area::kSessions);
+  if (!sessions) {
+    return sessions.error();
+  }
+  if (!*sessions) {
+    return mismatch("There is no such session");
+  }
+  Result<Built> found = openSession((*sessions)->get(), state);
+  if (!found) {
+    return found.error();
+  }
+  Result<StagingEntry> staging = StagingEntry::make(layout_);
+  if (!staging) {
+    return staging.error();
+  }
+  Result<ContainedDirectory> stagingDirectory = duplicate(staging->descriptor());
+  Result<ContainedDirectory> workspace = ContainedDirectory::adopt(std::move(found->workspace));
+  if (!stagingDirectory || !workspace) {
+    return stagingDirectory ? workspace.error() : stagingDirectory.error();
+  }
+  Result<Lease> lease = takeLease((*sessions)->get(), state.sessionId, found->session.get(), staging->descriptor());
+  if (!lease) {
+    return lease.error();
+  }
+  return StoredSession(layout_, state, std::move(*staging), std::move(*stagingDirectory), std::move(*workspace),
+                       std::move(*lease), true);
+}
+
+Result<void> SessionStore::remove(const std::string& sessionId, StoredSession* owned,
+                                  const std::stop_token& stop) const {
+  const Result<std::optional<UniqueFd>> sessions = layout_.open(Layout::Area::kSessions);
+  if (!sessions) {
+    return sessions.error();
+  }
+  if (!*sessions || !isHexName(sessionId)) {
+    return {};
+  }
+  Result<std::optional<UniqueFd>> session = openDirectory((*sessions)->get(), sessionId.c_str());
+  if (!session) {
+    return session.error();
+  }
+  if (!*session) {
+    return {};
+  }
+  Result<StagingEntry> staging = StagingEntry::make(layout_);
+  if (!staging) {
+    return staging.error();
+  }
+  std::optional<Lease> lease;
+  if (owned == nullptr || !owned->lease_.held()) {
+    Result<Lease> taken = takeLease((*sessions)->get(), sessionId, (*session)->get(), staging->descriptor());
+    if (!taken) {
+      const bool gone = taken.error().kind == ErrorKind::kStateMismatch;
+      return gone ? Result<void>() : Result<void>(taken.error());
+    }
+    lease.emplace(std::move(*taken));
+  }
+  // From here on the session does not exist; a kill leaves only work for the sweeper.
+  if (const int error = renameNew((*sessions)->get(), sessionId.c_str(), staging->descriptor(), kDoomed);
+      error != 0 && error != ENOENT) {
+    return storageError(error, "remove session");
+  }
+  if (Result<void> removed = removeEntry(staging->descriptor(), kDoomed, stop); !removed) {
+    return removed.error().kind == ErrorKind::kCancelled ? removed.error() : storageError(removed.error());
+  }
+  if (owned != nullptr) {
+    owned->lease_.release();
+  }
+  return {};
+}
+
+}  // namespace stitchkit

@@ -1,0 +1,232 @@
+#include "codingtools/contained_directory.h"
+
+#include "codingtools/contained_open.h"
+#include "codingtools/file_error.h"
+#include "codingtools/regular_file.h"
+#include "codingtools/remove_tree.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+
+namespace stitchkit {
+
+namespace {
+
+constexpr mode_t kFileMode = 0644;
+constexpr mode_t kDirectoryMode = 0755;
+/// How often a directory that was just made may be taken away again before its absence is reported.
+constexpr int kMaxAttempts = 16;
+
+/// What stands where a file shall be written.
+struct Target {
+  UniqueFd writable;  ///< the existing file; none when there is none
+  mode_t mode = kFileMode;
+};
+
+Result<Target> inspectTarget(int parent, const std::string& name) {
+  struct stat status {};
+  if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    return errno == ENOENT ? Result<Target>(Target{}) : Result<Target>(fileError(errno, "fstatat"));
+  }
+  if (S_ISLNK(status.st_mode) || S_ISDIR(status.st_mode) || !S_ISREG(status.st_mode)) {
+    const int error = S_ISLNK(status.st_mode) ? ELOOP : S_ISDIR(status.st_mode) ? EISDIR : ENXIO;
+    return fileError(error, "fstatat");
+  }
+  // Opening tells what a guest's open would: no permission, a running program, a read-only file system.
+  OpenOutcome opened = openSegment(parent, name.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY);
+  if (!opened.fd) {
+    return opened.error == ENOENT ? Result<Target>(Target{}) : Result<Target>(fileError(opened.error, "openat"));
+  }
+  if (::fstat(opened.fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return fileError(ENXIO, "fstat");
+  }
+  return Target{std::move(opened.fd), status.st_mode & 01777U};
+}
+
+/// A complete file in the staging directory; removed again unless it is moved away.
+class StagedFile {
+ public:
+  explicit StagedFile(int staging) : staging_(staging) {
+    static std::atomic<std::uint64_t> counter{0};
+    name_ = "write-" + std::to_string(counter.fetch_add(1, std::memory_order_relaxed));
+  }
+  StagedFile(const StagedFile&) = delete;
+  StagedFile& operator=(const StagedFile&) = delete;
+  ~StagedFile() {
+    if (exists_) {
+      ::unlinkat(staging_, name_.c_str(), 0);
+    }
+  }
+
+  /// 0 or errno.
+  int write(std::string_view bytes, mode_t mode) {
+    const OpenOutcome made = openSegment(staging_, name_.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
+    exists_ = made.fd.valid();
+    if (!exists_) {
+      return made.error;
+    }
+    const int error = writeAll(made.fd.get(), bytes);
+    return error == 0 && ::fchmod(made.fd.get(), mode) != 0 ? errno : error;
+  }
+
+  /// 0 or errno.
+  int moveTo(int parent, const std::string& name) {
+    if (::renameat(staging_, name_.c_str(), parent, name.c_str()) != 0) {
+      return errno;
+    }
+    exists_ = false;
+    return 0;
+  }
+
+ private:
+  int staging_;
+  std::string name_;
+  bool exists_ = false;
+};
+
+/// Makes the directory and gives it its mode whatever the umask. EEXIST is success: whoever made it chose the mode.
+int makeDirectory(int parent, const char* name) {
+  if (::mkdirat(parent, name, kDirectoryMode) != 0) {
+    return errno == EEXIST ? 0 : errno;
+  }
+  const OpenOutcome made = openSegment(parent, name, O_PATH | O_DIRECTORY);
+  struct stat status {};
+  if (!made.fd || ::fstat(made.fd.get(), &status) != 0 || (status.st_mode & 0777U) == kDirectoryMode) {
+    return made.error == ENOENT ? 0 : made.error;
+  }
+  // Through the descriptor: the name may be a guest's link by now.
+  const std::string self = "/proc/self/fd/" + std::to_string(made.fd.get());
+  return ::chmod(self.c_str(), (status.st_mode & 07000U) | kDirectoryMode) == 0 ? 0 : errno;
+}
+
+OpenOutcome openOrMake(int parent, const std::string& name) {
+  OpenOutcome opened = openSegment(parent, name.c_str(), O_PATH | O_DIRECTORY);
+  for (int attempt = 0; opened.error == ENOENT && attempt < kMaxAttempts; ++attempt) {
+    if (const int error = makeDirectory(parent, name.c_str()); error != 0) {
+      return {UniqueFd(), error};
+    }
+    opened = openSegment(parent, name.c_str(), O_PATH | O_DIRECTORY);
+  }
+  return opened;
+}
+
+}  // namespace
+
+Result<ContainedDirectory> ContainedDirectory::open(const std::string& hostPath) {
+  UniqueFd directory(::open(hostPath.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) {
+    return internalError("The directory could not be opened", "open " + hostPath, errno);
+  }
+  return ContainedDirectory(std::move(directory));
+}
+
+Result<ContainedDirectory> ContainedDirectory::adopt(UniqueFd directory) {
+  struct stat status {};
+  if (::fstat(directory.get(), &status) != 0) {
+    return internalError("The directory could not be opened", "fstat", errno);
+  }
+  if (!S_ISDIR(status.st_mode)) {
+    return internalError("The directory could not be opened", "fstat", ENOTDIR);
+  }
+  return ContainedDirectory(std::move(directory));
+}
+
+Result<UniqueFd> ContainedDirectory::makeDirectories(const WorkspacePath& path) const {
+  const std::string& relative = path.relative();
+  UniqueFd current;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = relative.find('/', begin);
+    const std::string name = relative.substr(begin, end == std::string::npos ? end : end - begin);
+    OpenOutcome step = openOrMake(current ? current.get() : directory_.get(), name);
+    if (!step.fd) {
+      return fileError(step.error, "make directory");
+    }
+    current = std::move(step.fd);
+    if (end == std::string::npos) {
+      return current;
+    }
+    begin = end + 1;
+  }
+}
+
+Result<UniqueFd> ContainedDirectory::openParent(const WorkspacePath& path, Parents parents) const {
+  if (path.tooLong()) {
+    return fileError(ENAMETOOLONG, "check");
+  }
+  const WorkspacePath parent = path.parent();
+  OpenOutcome opened = openBeneath(directory_.get(), parent.relative(), O_PATH | O_DIRECTORY);
+  if (opened.error == ENOENT && parents == Parents::kCreate && !parent.isRoot()) {
+    return makeDirectories(parent);
+  }
+  if (!opened.fd) {
+    return fileError(opened.error, "open parent");
+  }
+  return std::move(opened.fd);
+}
+
+Result<std::string> ContainedDirectory::readFile(const WorkspacePath& path, std::size_t maxBytes) const {
+  if (path.tooLong()) {
+    return fileError(ENAMETOOLONG, "check");
+  }
+  const OpenOutcome opened = openBeneath(directory_.get(), path.relative(), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (!opened.fd) {
+    return fileError(opened.error, "open");
+  }
+  return readRegular(opened.fd.get(), maxBytes);
+}
+
+Result<void> ContainedDirectory::replaceFile(const WorkspacePath& path, std::string_view bytes, Parents parents,
+                                             const ContainedDirectory& staging) const {
+  if (path.isRoot()) {
+    return fileError(EISDIR, "check");
+  }
+  Result<UniqueFd> parent = openParent(path, parents);
+  if (!parent) {
+    return parent.error();
+  }
+  const std::string name(path.name());
+  Result<Target> target = inspectTarget(parent->get(), name);
+  if (!target) {
+    return target.error();
+  }
+  StagedFile staged(staging.descriptor());
+  int error = staged.write(bytes, target->mode);
+  if (error != 0) {
+    // The staging directory is ours: only a lack of space is the caller's business.
+    return error == ENOSPC || error == EDQUOT ? fileError(error, "stage")
+                                              : internalError("The file operation failed", "stage", error);
+  }
+  error = staged.moveTo(parent->get(), name);
+  if (error != 0 && (error == EACCES || error == EPERM) && target->writable) {
+    return overwriteRegular(target->writable.get(), bytes);
+  }
+  if (error != 0) {
+    return fileError(error, "renameat");
+  }
+  return {};
+}
+
+Result<void> ContainedDirectory::removeTree(const WorkspacePath& path, const std::stop_token& stop) const {
+  if (path.isRoot()) {
+    return fileError(EBUSY, "check");
+  }
+  if (path.tooLong()) {
+    return fileError(ENAMETOOLONG, "check");
+  }
+  const OpenOutcome parent = openBeneath(directory_.get(), path.parent().relative(), O_PATH | O_DIRECTORY);
+  if (parent.error == ENOENT || parent.error == ENOTDIR) {
+    return {};
+  }
+  if (!parent.fd) {
+    return fileError(parent.error, "open parent");
+  }
+  return removeEntry(parent.fd.get(), std::string(path.name()).c_str(), stop);
+}
+
+}  // namespace stitchkit

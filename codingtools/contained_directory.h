@@ -1,0 +1,64 @@
+// A directory as a capability: whoever holds one can reach what is inside, and nothing else.
+#pragma once
+
+#include "codingtools/workspace_path.h"
+#include "rpc/base/error.h"
+#include "rpc/base/unique_fd.h"
+
+#include <cstddef>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+namespace stitchkit {
+
+/// Owns one O_PATH descriptor of a directory. Everything is opened below that descriptor without following symbolic
+/// links (contained_open.h), so that guests who rename, replace and link inside it meanwhile cannot lead an operation
+/// outside. An operation that meets a link does nothing and fails with an error for which isSymlink() holds.
+///
+/// Errors, unless an operation says more: kPath with `details.errno` (ENOENT, ENOTDIR, EISDIR, EACCES, ENAMETOOLONG,
+/// ELOOP, ETXTBSY, EROFS and so on) for what the caller can put right; ENXIO is a FIFO, a socket or a device; kLimit
+/// with reason "storage" for a full disk; kInternal for the rest.
+///
+/// Thread-safe: operations are const and keep no state here. They block on the disk, never on a guest.
+class ContainedDirectory {
+ public:
+  /// Whether replaceFile makes missing directories.
+  enum class Parents : bool { kMustExist, kCreate };
+
+  /// Opens a directory of the host. `hostPath` is trusted (links in it are followed).
+  static Result<ContainedDirectory> open(const std::string& hostPath);
+  /// Takes a descriptor of a directory, O_PATH or not.
+  static Result<ContainedDirectory> adopt(UniqueFd directory);
+
+  /// For launching and for the *at calls of our own code; stays owned here.
+  [[nodiscard]] int descriptor() const noexcept { return directory_.get(); }
+
+  /// The content of a regular file of at most `maxBytes` bytes; larger: kLimit with details `bytes` and `limit`. A
+  /// FIFO is opened for an instant, which lets a guest that waits for a reader go on, and fails there.
+  [[nodiscard]] Result<std::string> readFile(const WorkspacePath& path, std::size_t maxBytes) const;
+
+  /// Gives the file this content, atomically: readers see the old or the new one. New files are 0644, new directories
+  /// 0755, whatever the umask. An existing file keeps its permissions (set-user-id and set-group-id are dropped, as by
+  /// any write) and must be writable. It is replaced, so that its other hard links keep the old content; only in a
+  /// directory that permits no replacing (no write permission, or sticky) is the file itself overwritten, as a guest
+  /// would, and then not atomically. Directories made on the way stay when the write fails later.
+  /// `staging` is a directory outside this one on the same file system that no guest and no other process writes to;
+  /// one for many writers at once is fine. After a kill it may hold leftovers.
+  [[nodiscard]] Result<void> replaceFile(const WorkspacePath& path, std::string_view bytes, Parents parents,
+                                         const ContainedDirectory& staging) const;
+
+  /// Removes the file, link or tree (remove_tree.h). A missing path is fine, and so is one below a file, as for
+  /// `rm -rf`; the root is refused with EBUSY.
+  [[nodiscard]] Result<void> removeTree(const WorkspacePath& path, const std::stop_token& stop = {}) const;
+
+ private:
+  explicit ContainedDirectory(UniqueFd directory) : directory_(std::move(directory)) {}
+
+  [[nodiscard]] Result<UniqueFd> openParent(const WorkspacePath& path, Parents parents) const;
+  [[nodiscard]] Result<UniqueFd> makeDirectories(const WorkspacePath& path) const;
+
+  UniqueFd directory_;
+};
+
+}  // namespace stitchkit

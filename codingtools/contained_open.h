@@ -1,0 +1,27 @@
+// Opening a path below a directory without ever leaving it: the one place where a workspace path meets the kernel.
+#pragma once
+
+#include "rpc/base/unique_fd.h"
+
+#include <string>
+
+namespace stitchkit {
+
+/// A descriptor, or the errno that says why there is none.
+struct OpenOutcome {
+  UniqueFd fd;
+  int error = 0;
+};
+
+/// Opens `relative` (a WorkspacePath's relative(), "" for the directory itself) below `directory`. O_CLOEXEC is added.
+/// No symbolic link is followed at any segment, the last included: ELOOP. Whatever others rename or replace
+/// meanwhile, the descriptor is of something that was below `directory`.
+/// By openat2; where the kernel or a seccomp filter refuses that call, by a walk from descriptor to descriptor (noted
+/// once a process). `flags` must not hold O_CREAT, and O_PATH only together with O_DIRECTORY. Thread-safe.
+OpenOutcome openBeneath(int directory, const std::string& relative, int flags);
+
+/// openat with O_CLOEXEC and O_NOFOLLOW on one segment, told again after a signal; a link is ELOOP, with O_DIRECTORY
+/// too.
+OpenOutcome openSegment(int directory, const char* name, int flags, unsigned mode = 0);
+
+}  // namespace stitchkit

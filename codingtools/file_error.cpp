@@ -1,0 +1,70 @@
+#include "codingtools/file_error.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+
+namespace stitchkit {
+
+namespace {
+
+struct Words {
+  int number;
+  const char* message;
+};
+
+constexpr std::array kPathWords{
+    Words{ENOENT, "The path does not exist"},
+    Words{ENOTDIR, "A segment of the path is not a directory"},
+    Words{EISDIR, "The path is a directory"},
+    Words{EACCES, "The workspace does not permit access to the path"},
+    Words{EPERM, "The workspace does not permit the operation on the path"},
+    Words{ENAMETOOLONG, "The path is too long"},
+    Words{ELOOP, "The path leads through a symbolic link"},
+    Words{ENXIO, "The path is not a regular file"},
+    Words{ETXTBSY, "The file is being executed"},
+    Words{EROFS, "The path cannot be changed: its file system is read-only"},
+    Words{ENOTEMPTY, "The directory kept filling up while it was removed"},
+    Words{EBUSY, "The path is in use"},
+    Words{EINVAL, "The file system does not accept the name"},
+    Words{EILSEQ, "The file system does not accept the name"},
+    Words{EMLINK, "The directory has too many entries"},
+};
+
+}  // namespace
+
+Error fileError(int errnoNumber, std::string_view operation) {
+  if (errnoNumber == ENOSPC || errnoNumber == EDQUOT) {
+    return Error(ErrorKind::kLimit, "There is no space left for the file")
+        .withReason("storage")
+        .withDetail("errno", errnoName(errnoNumber))
+        .withHint("Remove files that are no longer needed and try again.");
+  }
+  const auto* const words = std::find_if(kPathWords.begin(), kPathWords.end(),
+                                         [&](const Words& entry) { return entry.number == errnoNumber; });
+  if (words == kPathWords.end()) {
+    return internalError("The file operation failed", operation, errnoNumber);
+  }
+  return pathError(words->message, errnoNumber).withPrivate(std::string(operation));
+}
+
+bool isSymlink(const Error& error) {
+  return error.kind == ErrorKind::kPath &&
+         std::any_of(error.details.begin(), error.details.end(), [](const auto& detail) {
+           const auto* const text = std::get_if<std::string>(&detail.second);
+           return detail.first == "errno" && text != nullptr && *text == "ELOOP";
+         });
+}
+
+Error fileTooLarge(std::uint64_t bytes, std::uint64_t limit) {
+  return Error(ErrorKind::kLimit, "The file is too large")
+      .withDetail("bytes", static_cast<std::int64_t>(bytes))
+      .withDetail("limit", static_cast<std::int64_t>(limit));
+}
+
+Error fileWorkCancelled() {
+  return Error(ErrorKind::kCancelled, "The request was cancelled");
+}
+
+}  // namespace stitchkit

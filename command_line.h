@@ -1,0 +1,35 @@
+// The command line of `stitchkit-sandbox`.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "backend/privilege/privilege.h"
+#include "rpc/base/log.h"
+#include "rpc/frame_decoder.h"
+
+namespace stitchkit {
+
+struct CommandLine {
+  PrivilegePlan privilege;
+  std::string name;
+  std::string bubblewrap;
+  int maxConcurrentCommands = 0;
+  Framing framing = Framing::kAuto;
+  bool serial = false;
+  std::size_t maxMessageBytes = 0;
+  LogLevel logLevel = LogLevel::kInfo;
+};
+
+/// What the command line asks for.
+struct CommandLineResult {
+  std::optional<CommandLine> serve;  ///< to be served, or:
+  int exitCode = 0;
+  std::string standardOutput;  ///< help or version
+  std::string standardError;   ///< what is wrong
+};
+
+CommandLineResult parseCommandLine(int argc, const char* const* argv);
+
+}  // namespace stitchkit

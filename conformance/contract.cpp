@@ -1,0 +1,177 @@
+#include "conformance/contract.h"
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validation_results.hpp>
+#include <valijson/validator.hpp>
+
+namespace conformance {
+namespace {
+
+using Adapter = valijson::adapters::NlohmannJsonAdapter;
+using Problem = std::optional<std::string>;
+
+std::unique_ptr<valijson::Schema> compileSchema(const Json& schema) {
+  auto compiled = std::make_unique<valijson::Schema>();
+  valijson::SchemaParser parser;
+  parser.populateSchema(Adapter(schema), *compiled);
+  return compiled;
+}
+
+/// The innermost faults say most; the outer ones follow from them.
+std::string describe(valijson::ValidationResults& results) {
+  std::string text;
+  valijson::ValidationResults::Error error;
+  for (int shown = 0; results.popError(error) && shown < 4;) {
+    std::string where;
+    for (const auto& part : error.context) {
+      where += part;
+    }
+    text += (shown++ == 0 ? "" : "; ") + where + ": " + error.description;
+  }
+  return text;
+}
+
+Problem validate(valijson::Validator& validator, const valijson::Schema& schema, const Json& value) {
+  valijson::ValidationResults results;
+  if (validator.validate(schema, Adapter(value), &results)) {
+    return std::nullopt;
+  }
+  return describe(results);
+}
+
+struct Method {
+  bool notification = false;
+  bool toHost = false;
+  std::unique_ptr<valijson::Schema> params;
+  std::unique_ptr<valijson::Schema> result;
+  std::set<std::string> errors;
+};
+
+Json paramsSchema(const Json& method, const Json& components) {
+  Json schema = {
+      {"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}, {"components", components}};
+  for (const auto& param : method.at("params")) {
+    const auto name = param.at("name").get<std::string>();
+    schema["properties"][name] = param.at("schema");
+    if (param.value("required", false)) {
+      schema["required"].push_back(name);
+    }
+  }
+  return schema;
+}
+
+Method compileMethod(const Json& method, const Json& components) {
+  Method made;
+  made.notification = method.value("x-notification", false);
+  made.toHost = method.value("x-direction", "to-sidecar") == "to-host";
+  made.params = compileSchema(paramsSchema(method, components));
+  if (!made.notification) {
+    made.result = compileSchema({{"allOf", {method.at("result").at("schema")}}, {"components", components}});
+    constexpr std::string_view kPrefix = "#/components/errors/";
+    for (const auto& error : method.at("errors")) {
+      made.errors.insert(error.at("$ref").get<std::string>().substr(kPrefix.size()));
+    }
+  }
+  return made;
+}
+
+}  // namespace
+
+struct Contract::Compiled {
+  std::map<std::string, Method> methods;
+  std::map<std::string, int> errorNumbers;  ///< by stable name
+  std::unique_ptr<valijson::Schema> errorData;
+  mutable std::mutex mutex;  ///< the validator caches its regular expressions
+  mutable valijson::Validator validator;
+
+  Problem run(const valijson::Schema& schema, const Json& value) const {
+    const std::scoped_lock lock(mutex);
+    return validate(validator, schema, value);
+  }
+};
+
+std::unique_ptr<Contract> Contract::compile(const Json& document, std::string& problem) {
+  try {
+    auto compiled = std::make_unique<Compiled>();
+    const Json& components = document.at("components");
+    for (const auto& method : document.at("methods")) {
+      compiled->methods.emplace(method.at("name").get<std::string>(), compileMethod(method, components));
+    }
+    for (const auto& [name, error] : components.at("errors").items()) {
+      compiled->errorNumbers[name] = error.at("code").get<int>();
+    }
+    compiled->errorData =
+        compileSchema({{"allOf", {{{"$ref", "#/components/schemas/ErrorData"}}}}, {"components", components}});
+    return std::unique_ptr<Contract>(new Contract(std::move(compiled)));
+  } catch (const std::exception& error) {
+    problem = error.what();
+    return nullptr;
+  }
+}
+
+Contract::Contract(std::unique_ptr<Compiled> compiled) : compiled_(std::move(compiled)) {}
+Contract::~Contract() = default;
+
+bool Contract::knows(const std::string& method) const {
+  return compiled_->methods.contains(method);
+}
+
+Problem Contract::checkParams(const std::string& method, const Json& params) const {
+  const auto found = compiled_->methods.find(method);
+  if (found == compiled_->methods.end()) {
+    return "no such method in the document: " + method;
+  }
+  return compiled_->run(*found->second.params, params);
+}
+
+Problem Contract::checkResult(const std::string& method, const Json& result) const {
+  const auto found = compiled_->methods.find(method);
+  if (found == compiled_->methods.end() || found->second.notification) {
+    return "a result for something that is no method of the document: " + method;
+  }
+  return compiled_->run(*found->second.result, result);
+}
+
+Problem Contract::checkError(const std::string& method, const Json& error) const {
+  if (!error.is_object() || error.size() != 3 || !error.contains("code") || !error["code"].is_number_integer() ||
+      !error.contains("message") || !error["message"].is_string() || !error.contains("data")) {
+    return "an error has code, message and data, and nothing else";
+  }
+  if (Problem problem = compiled_->run(*compiled_->errorData, error["data"])) {
+    return "error.data: " + *problem;
+  }
+  const auto name = error["data"]["code"].get<std::string>();
+  const auto number = compiled_->errorNumbers.find(name);
+  if (number == compiled_->errorNumbers.end() || error["code"] != number->second) {
+    return "error.code " + error["code"].dump() + " does not belong to " + name;
+  }
+  const auto found = compiled_->methods.find(method);
+  if (found != compiled_->methods.end() && !found->second.errors.contains(name)) {
+    return method + " does not list the error " + name;
+  }
+  return std::nullopt;
+}
+
+Problem Contract::checkNotification(const std::string& method, const Json& params) const {
+  const auto found = compiled_->methods.find(method);
+  if (found == compiled_->methods.end() || !found->second.notification || !found->second.toHost) {
+    return "not a notification to the host: " + method;
+  }
+  return compiled_->run(*found->second.params, params);
+}
+
+Problem checkAgainst(const Json& schema, const Json& value) {
+  try {
+    valijson::Validator validator;
+    return validate(validator, *compileSchema(schema), value);
+  } catch (const std::exception& error) {
+    return std::string("the schema is wrong: ") + error.what();
+  }
+}
+
+}  // namespace conformance

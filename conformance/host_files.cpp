@@ -1,0 +1,242 @@
+#include "conformance/host_files.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "conformance/bytes.h"
+
+namespace conformance {
+namespace {
+
+namespace fs = std::filesystem;
+using Problem = std::optional<std::string>;
+
+constexpr std::uintmax_t kShownText = 65536;
+
+Problem failed(const std::string& what, const std::string& path) {
+  return what + " " + path + ": " + std::strerror(errno);
+}
+
+/// Gives `path` to the owner of its directory. Only root can, and only root needs to.
+void giveToOwner(const std::string& path) {
+  struct stat parent {};
+  if (::geteuid() == 0 && ::stat(fs::path(path).parent_path().c_str(), &parent) == 0) {
+    (void)::lchown(path.c_str(), parent.st_uid, parent.st_gid);
+  }
+}
+
+void replaceAll(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+std::string kindOf(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFREG:
+      return "file";
+    case S_IFDIR:
+      return "directory";
+    case S_IFLNK:
+      return "symlink";
+    case S_IFIFO:
+      return "fifo";
+    case S_IFSOCK:
+      return "socket";
+    default:
+      return "device";
+  }
+}
+
+std::string readWhole(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+Json describeEntry(const fs::path& path) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) {
+    return nullptr;
+  }
+  Json entry = {{"kind", kindOf(facts.st_mode)}};
+  if (S_ISLNK(facts.st_mode)) {
+    entry["target"] = fs::read_symlink(path).string();
+    return entry;
+  }
+  std::array<char, 8> mode{};
+  std::snprintf(mode.data(), mode.size(), "%04o", static_cast<unsigned>(facts.st_mode & 07777U));
+  entry["mode"] = mode.data();
+  if (S_ISREG(facts.st_mode)) {
+    const std::string bytes = readWhole(path);
+    entry["bytes"] = bytes.size();
+    entry["sha256"] = sha256Hex(bytes);
+    if (bytes.size() <= kShownText && isUtf8(bytes)) {
+      entry["text"] = bytes;
+    }
+  }
+  return entry;
+}
+
+}  // namespace
+
+CaseDirectory::CaseDirectory() {
+  std::error_code ignored;
+  std::string pattern = (fs::temp_directory_path(ignored) / "conformance-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    return;
+  }
+  root_ = pattern;
+  const bool made = ::chmod(root_.c_str(), 0755) == 0 && ::mkdir(state().c_str(), 0711) == 0 &&
+                    ::mkdir(outside().c_str(), 0777) == 0 && ::chmod(outside().c_str(), 0777) == 0 &&
+                    ::chmod(state().c_str(), 0711) == 0;
+  if (!made) {
+    root_.clear();
+  }
+}
+
+CaseDirectory::~CaseDirectory() {
+  if (root_.empty()) {
+    return;
+  }
+  std::error_code error;
+  fs::remove_all(root_, error);
+  if (error) {  // a guest that was about to end made a file meanwhile
+    fs::remove_all(root_, error);
+  }
+}
+
+std::string HostFiles::resolve(std::string text, const std::string& backendName, const std::string& session) const {
+  const fs::path home = directory_.state() / sha256Hex(backendName);
+  const fs::path sessionPath = home / "sessions" / session;
+  replaceAll(text, "{workspace}", (sessionPath / "workspace").string());
+  replaceAll(text, "{session}", sessionPath.string());
+  replaceAll(text, "{namespace}", home.string());
+  replaceAll(text, "{state}", directory_.state().string());
+  replaceAll(text, "{outside}", directory_.outside().string());
+  return text;
+}
+
+Problem HostFiles::makeFile(const std::string& path, std::string_view bytes, std::optional<int> mode) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!file.open()) {
+    return failed("cannot make the file", path);
+  }
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
+    if (count <= 0) {
+      return failed("cannot write", path);
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  giveToOwner(path);
+  return setMode(path, mode.value_or(0644));
+}
+
+Problem HostFiles::makeLink(const std::string& path, const std::string& target) {
+  if (::symlink(target.c_str(), path.c_str()) != 0) {
+    return failed("cannot make the link", path);
+  }
+  giveToOwner(path);
+  return std::nullopt;
+}
+
+Problem HostFiles::makeDirectory(const std::string& path, std::optional<int> mode) {
+  if (::mkdir(path.c_str(), 0755) != 0) {
+    return failed("cannot make the directory", path);
+  }
+  giveToOwner(path);
+  return setMode(path, mode.value_or(0755));
+}
+
+Problem HostFiles::makeFifo(const std::string& path) {
+  if (::mkfifo(path.c_str(), 0666) != 0) {
+    return failed("cannot make the FIFO", path);
+  }
+  giveToOwner(path);
+  if (Problem problem = setMode(path, 0666)) {
+    return problem;
+  }
+  Descriptor reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!reader.open()) {
+    return failed("cannot open the FIFO", path);
+  }
+  fifos_[path].reader = std::move(reader);
+  return std::nullopt;
+}
+
+Problem HostFiles::remove(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  return error ? Problem("cannot remove " + path + ": " + error.message()) : Problem();
+}
+
+Problem HostFiles::setMode(const std::string& path, int mode) {
+  return ::chmod(path.c_str(), static_cast<mode_t>(mode)) == 0 ? Problem() : failed("cannot set the mode of", path);
+}
+
+Problem HostFiles::awaitFifo(const std::string& path, const std::function<bool(const Fifo&)>& done, Deadline deadline) {
+  const auto found = fifos_.find(path);
+  if (found == fifos_.end()) {
+    return "the case has not made the FIFO " + path;
+  }
+  Fifo& fifo = found->second;
+  while (!done(fifo)) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) {
+      return "the time was up; through the FIFO came " + show(Json(fifo.came)) +
+             (fifo.ended ? ", then its end" : ", and it is still open");
+    }
+    pollfd watched = {fifo.reader.get(), POLLIN, 0};
+    if (::poll(&watched, 1, static_cast<int>(std::min<long>(left.count(), 60000))) <= 0) {
+      continue;
+    }
+    std::array<char, 4096> block{};
+    const ssize_t count = ::read(fifo.reader.get(), block.data(), block.size());
+    if (count > 0) {
+      fifo.came.append(block.data(), static_cast<std::size_t>(count));
+    } else if (count == 0 && (watched.revents & POLLHUP) != 0) {
+      fifo.ended = true;
+      if (!done(fifo)) {
+        return "the FIFO's last writer is gone; through it came " + show(Json(fifo.came));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Problem HostFiles::awaitFifoText(const std::string& path, const std::string& text, Deadline deadline) {
+  return awaitFifo(
+      path, [&](const Fifo& fifo) { return fifo.came.find(text) != std::string::npos; }, deadline);
+}
+
+Problem HostFiles::awaitFifoEnd(const std::string& path, Deadline deadline) {
+  return awaitFifo(
+      path, [](const Fifo& fifo) { return fifo.ended; }, deadline);
+}
+
+Json HostFiles::snapshot(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    return describeEntry(path);
+  }
+  Json tree = Json::object();
+  for (fs::recursive_directory_iterator at(path, error), end; at != end; at.increment(error)) {
+    tree[at->path().lexically_relative(path).string()] = describeEntry(at->path());
+  }
+  return tree;
+}
+
+}  // namespace conformance

@@ -1,0 +1,153 @@
+// Options and wiring, nothing else: command line, privileges, loop, workers, peer, backend, and how they end.
+
+#include <boost/asio/signal_set.hpp>
+
+#include <malloc.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+
+#include "backend/backend.h"
+#include "backend/methods.h"
+#include "backend/privilege/privilege.h"
+#include "command_line.h"
+#include "rpc/asio_loop.h"
+#include "rpc/base/log.h"
+#include "rpc/peer.h"
+#include "rpc/stdio_transport.h"
+#include "rpc/workers.h"
+
+namespace stitchkit {
+namespace {
+
+constexpr unsigned kWorkerThreads = 8;
+constexpr int kExitHostGone = 1;
+
+/// One run of the sidecar. The members are in the order in which they depend on each other.
+class Sidecar {
+ public:
+  Sidecar(const CommandLine& line, Privilege privilege, Stdio stdio)
+      : privilege_(std::move(privilege)),
+        workers_(loop_, kWorkerThreads),
+        transport_(loop_.context(), std::move(stdio), line.framing, line.maxMessageBytes),
+        backend_(loop_, workers_, backendConfig(line), hooks()),
+        signals_(loop_.context(), SIGINT, SIGTERM, SIGHUP) {
+    addBackendMethods(methods_, backend_, {line.maxMessageBytes, [this] { return peer_.get(); }});
+    peer_ = std::make_shared<Peer>(loop_, transport_, methods_, PeerOptions{line.serial});
+  }
+
+  int run() {
+    workers_.onRelieved([this] { updateReading(); });
+    signals_.async_wait([this](boost::system::error_code ec, int) { onSignal(ec); });
+    transport_.start({
+        [this](FrameEvent event) {
+          peer_->onFrame(std::move(event));
+          updateReading();
+        },
+        [this] { peer_->whenIdle([this] { finish(0); }); },
+        [this] { abandon(kExitHostGone); },
+        [this](bool congested) { onCongestion(congested); },
+    });
+    loop_.context().run();
+    peer_.reset();
+    return exitCode_;
+  }
+
+ private:
+  BackendConfig backendConfig(const CommandLine& line) const {
+    return {privilege_.stateDirectory, line.name, line.bubblewrap, line.maxConcurrentCommands, privilege_.stayedRoot};
+  }
+
+  Backend::Hooks hooks() {
+    return {[this](const std::string& directory) { return privilege_.steward.handOver(directory); },
+            [this] { privilege_.steward.dismiss(); }};
+  }
+
+  void updateReading() { transport_.setReading(!congested_ && !workers_.congested()); }
+
+  // The host does not read: nothing new is read or begun, and guests wait in their pipes (PROTOCOL.md, 1).
+  void onCongestion(bool congested) {
+    congested_ = congested;
+    workers_.holdRequests(congested);
+    backend_.setOutputPaused(congested);
+    updateReading();
+  }
+
+  void onSignal(boost::system::error_code ec) {
+    if (ec) {
+      return;
+    }
+    // A second signal means now: what is left of guests dies with us.
+    signals_.async_wait([](boost::system::error_code again, int) {
+      if (!again) {
+        std::_Exit(kExitHostGone);
+      }
+    });
+    abandon(0);
+  }
+
+  // Nothing is waited for but the guests' ends and the leases.
+  void abandon(int exitCode) {
+    workers_.holdRequests(false);
+    peer_->abandon();
+    finish(exitCode);
+  }
+
+  void finish(int exitCode) {
+    exitCode_ = std::max(exitCode_, exitCode);
+    if (finishing_) {
+      return;
+    }
+    finishing_ = true;
+    transport_.setReading(false);
+    backend_.stopAll([this] { transport_.whenFlushed([this] { loop_.context().stop(); }); });
+  }
+
+  Privilege privilege_;
+  AsioLoop loop_;
+  Workers workers_;
+  StdioTransport transport_;
+  Backend backend_;
+  boost::asio::signal_set signals_;
+  MethodTable methods_;
+  std::shared_ptr<Peer> peer_;
+  bool congested_ = false;
+  bool finishing_ = false;
+  int exitCode_ = 0;
+};
+
+int serve(const CommandLine& line) {
+  setLogLevel(line.logLevel);
+  std::signal(SIGPIPE, SIG_IGN);
+  ::umask(022);
+  // Workers allocate little; an arena a thread would cost more memory than it saves time.
+  ::mallopt(M_ARENA_MAX, 2);
+  Stdio stdio = takeStdio();
+  Result<Privilege> privilege = settlePrivilege(line.privilege);
+  if (!privilege) {
+    const Error& error = privilege.error();
+    logLine(LogLevel::kError, error.message + (error.privateDetail.empty() ? "" : ": " + error.privateDetail) +
+                                  (error.hint.empty() ? "" : ". " + error.hint));
+    return EXIT_FAILURE;
+  }
+  if (!privilege->note.empty()) {
+    logLine(LogLevel::kInfo, privilege->note);
+  }
+  return Sidecar(line, std::move(*privilege), std::move(stdio)).run();
+}
+
+}  // namespace
+}  // namespace stitchkit
+
+int main(int argc, char** argv) {
+  const stitchkit::CommandLineResult asked = stitchkit::parseCommandLine(argc, argv);
+  if (asked.serve) {
+    return stitchkit::serve(*asked.serve);
+  }
+  std::cout << asked.standardOutput;
+  std::cerr << asked.standardError;
+  return asked.exitCode;
+}

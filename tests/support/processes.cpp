@@ -1,0 +1,161 @@
+#include "tests/support/processes.h"
+
+#include <dirent.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+
+namespace stitchkit::testing {
+namespace {
+
+constexpr Milliseconds kPause(2);
+
+struct Relation {
+  pid_t parent = 0;
+  char state = '?';
+};
+
+struct CloseDirectory {
+  void operator()(DIR* stream) const noexcept { ::closedir(stream); }
+};
+
+std::vector<std::string> namesIn(const std::string& folder) {
+  const std::unique_ptr<DIR, CloseDirectory> stream(::opendir(folder.c_str()));
+  std::vector<std::string> names;
+  while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr) {
+    if (entry->d_name[0] != '.') {
+      names.emplace_back(entry->d_name);
+    }
+  }
+  return names;
+}
+
+std::vector<pid_t> allProcesses() {
+  std::vector<pid_t> pids;
+  for (const auto& name : namesIn("/proc")) {
+    if (std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
+      pids.push_back(std::stoi(name));
+    }
+  }
+  return pids;
+}
+
+std::string procFile(pid_t pid, const char* name) {
+  std::ifstream stream("/proc/" + std::to_string(pid) + "/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+// Empty when the process is gone.
+std::optional<Relation> relationOf(pid_t pid) {
+  const std::string stat = procFile(pid, "stat");
+  const auto end = stat.rfind(')');  // the name may hold anything
+  if (end == std::string::npos || end + 4 >= stat.size()) {
+    return std::nullopt;
+  }
+  return Relation{std::stoi(stat.substr(end + 4)), stat[end + 2]};
+}
+
+bool isDead(char state) {
+  return state == 'Z' || state == 'X';
+}
+
+}  // namespace
+
+std::string statusLine(pid_t pid, std::string_view name) {
+  const std::string status = procFile(pid, "status");
+  const std::string key = std::string(name) + ":";
+  for (std::size_t at = 0; at < status.size();) {
+    const auto end = std::min(status.find('\n', at), status.size());
+    const auto line = std::string_view(status).substr(at, end - at);
+    if (line.starts_with(key)) {
+      const auto value = line.find_first_not_of(" \t", key.size());
+      return value == std::string_view::npos ? "" : std::string(line.substr(value));
+    }
+    at = end + 1;
+  }
+  return "";
+}
+
+ProcessCounters countersOf(pid_t pid) {
+  ProcessCounters counters;
+  const std::string resident = statusLine(pid, "VmRSS");
+  counters.residentKib = resident.empty() ? 0 : std::stol(resident);
+  const std::string threads = statusLine(pid, "Threads");
+  counters.threads = threads.empty() ? 0 : std::stol(threads);
+  counters.descriptors = static_cast<long>(namesIn("/proc/" + std::to_string(pid) + "/fd").size());
+  for (const pid_t other : allProcesses()) {
+    const auto relation = relationOf(other);
+    counters.zombies += relation && relation->parent == pid && relation->state == 'Z' ? 1 : 0;
+  }
+  return counters;
+}
+
+std::vector<pid_t> guestsAlive(std::string_view marker) {
+  std::vector<pid_t> found;
+  for (const pid_t pid : allProcesses()) {
+    if (pid != ::getpid() && procFile(pid, "cmdline").find(marker) != std::string::npos) {
+      found.push_back(pid);
+    }
+  }
+  return found;
+}
+
+std::vector<pid_t> descendantsOf(pid_t ancestor) {
+  std::map<pid_t, Relation> relations;
+  for (const pid_t pid : allProcesses()) {
+    if (const auto relation = relationOf(pid)) {
+      relations[pid] = *relation;
+    }
+  }
+  std::vector<pid_t> found;
+  for (const auto& [pid, relation] : relations) {
+    pid_t above = relation.parent;
+    while (above != ancestor && relations.count(above) != 0) {
+      above = relations[above].parent;
+    }
+    if (above == ancestor && !isDead(relation.state)) {
+      found.push_back(pid);
+    }
+  }
+  return found;
+}
+
+void becomeSubreaper() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+void reapOrphans(const std::vector<pid_t>& known) {
+  for (const pid_t pid : allProcesses()) {
+    const auto relation = relationOf(pid);
+    const bool ours = relation && relation->parent == ::getpid() && relation->state == 'Z';
+    if (ours && std::find(known.begin(), known.end(), pid) == known.end()) {
+      ::waitpid(pid, nullptr, WNOHANG);
+    }
+  }
+}
+
+bool eventually(const std::function<bool()>& condition, Milliseconds within) {
+  const auto deadline = std::chrono::steady_clock::now() + within;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return condition();
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
+
+bool noGuestSoon(std::string_view marker, Milliseconds within) {
+  return eventually([marker] { return guestsAlive(marker).empty(); }, within);
+}
+
+}  // namespace stitchkit::testing

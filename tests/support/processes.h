@@ -1,0 +1,49 @@
+// What /proc says about processes of this machine, and waiting for it to say something else.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stitchkit::testing {
+
+using Milliseconds = std::chrono::milliseconds;
+
+/// A moment of one process.
+struct ProcessCounters {
+  long residentKib = 0;
+  long threads = 0;
+  long descriptors = 0;
+  long zombies = 0;  ///< children that nobody has waited for
+};
+ProcessCounters countersOf(pid_t pid);
+
+/// The value of a line of /proc/<pid>/status, such as "Uid"; "" when there is none.
+std::string statusLine(pid_t pid, std::string_view name);
+
+/// Living processes (no zombies) whose command line holds `marker`, other than this one.
+std::vector<pid_t> guestsAlive(std::string_view marker);
+
+/// Living processes below `ancestor`, any number of generations. With becomeSubreaper() in effect the descendants of a
+/// process that has died are found below this one.
+std::vector<pid_t> descendantsOf(pid_t ancestor);
+
+/// Orphans of children of this process become its own children from now on, so that nothing they leave behind can
+/// hide. Called by tests/support/main.cpp.
+void becomeSubreaper();
+
+/// Waits for those zombies among this process's children that were orphans. `known`: children of the test's own,
+/// which are left alone.
+void reapOrphans(const std::vector<pid_t>& known);
+
+/// Asks `condition` until it holds or the time is over; says which.
+bool eventually(const std::function<bool()>& condition, Milliseconds within = Milliseconds(10000));
+
+/// No living process with `marker` on its command line, soon.
+bool noGuestSoon(std::string_view marker, Milliseconds within = Milliseconds(5000));
+
+}  // namespace stitchkit::testing
