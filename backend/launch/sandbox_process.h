@@ -12,7 +12,6 @@
 // killed, the helper and bwrap's --die-with-parent see to it.
 #pragma once
 
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/process/v2/process_handle.hpp>
 #include <memory>
@@ -21,6 +20,7 @@
 
 #include "backend/launch/control_channel.h"
 #include "backend/launch/launch_profile.h"
+#include "backend/launch/process_watch.h"
 
 namespace stitchkit {
 
@@ -74,15 +74,15 @@ class SandboxProcess {
   void awaitControl();
   void onControlReadable();
   void onMessage(HelperMessage message);
-  void awaitInit(UniqueFd pidfd);
-  void onReaped(int status);
+  void onBwrapEnd();
   void finishWhenGone();
 
   boost::asio::io_context& io_;
   Owner& owner_;
   std::unique_ptr<ControlChannel> control_;
   boost::process::v2::basic_process_handle<boost::asio::any_io_executor> bwrap_;
-  boost::asio::posix::stream_descriptor init_;
+  ProcessWatch bwrapEnd_;
+  ProcessWatch init_;
   boost::asio::steady_timer setUpTimer_;
   UniqueFd setUpText_;
   SandboxEnd end_;
