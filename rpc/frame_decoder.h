@@ -42,11 +42,13 @@ class FrameDecoder {
   std::size_t takeStart(std::string_view bytes);
   std::size_t takeLine(std::string_view bytes, std::vector<FrameEvent>& events);
   std::size_t takeHeaderLine(std::string_view bytes, std::vector<FrameEvent>& events);
+  std::size_t takeResync(std::string_view bytes);
   std::size_t takeBody(std::string_view bytes, std::vector<FrameEvent>& events);
   void onHeaderLine(std::string_view line, std::vector<FrameEvent>& events);
   void onHeadersDone(std::vector<FrameEvent>& events);
+  void resyncAt(std::string_view line);
   void badHeader(std::vector<FrameEvent>& events);
-  [[nodiscard]] bool overLimit(std::size_t more) const { return more > maxBytes_ - buffer_.size(); }
+  [[nodiscard]] bool overLimit(std::string_view more) const;
 
   Framing framing_;
   std::size_t maxBytes_;
@@ -56,7 +58,8 @@ class FrameDecoder {
   std::size_t headerBytes_ = 0;
   std::size_t contentLength_ = 0;
   bool contentLengthSeen_ = false;
-  bool detected_ = false;  // kAuto turned into something; a first bad header takes that back
+  bool atStreamStart_ = true;  // where alone a byte-order mark may stand
+  bool detected_ = false;      // kAuto turned into something; a first bad header takes that back
 };
 
 }  // namespace stitchkit

@@ -70,6 +70,9 @@ Peer::Peer(Loop& loop, MessageSink& sink, const MethodTable& methods, PeerOption
 Peer::~Peer() = default;
 
 void Peer::onFrame(FrameEvent event) {
+  if (abandoned_) {
+    return;
+  }
   switch (event.kind) {
     case FrameEvent::Kind::kTooLarge:
       refuse(nullptr,
@@ -134,9 +137,10 @@ void Peer::admit(RequestMessage request, const std::shared_ptr<Batch>& batch) {
   const bool findable = !id.is_null();
   std::string key = findable ? toText(id) : std::string();
   if (findable && inFlight_.count(key) != 0) {
-    refuse(nullptr,
-           Error(ErrorKind::kInvalidRequest, "A request with this id is still in flight").withDetail("id", idDetail(id)),
-           batch);
+    refuse(
+        nullptr,
+        Error(ErrorKind::kInvalidRequest, "A request with this id is still in flight").withDetail("id", idDetail(id)),
+        batch);
     return;
   }
   if (inFlight() >= limits::kRequestsInFlight) {
@@ -161,7 +165,7 @@ void Peer::admit(RequestMessage request, const std::shared_ptr<Batch>& batch) {
   if (findable) {
     inFlight_.emplace(pending->key, pending);
   } else {
-    ++anonymous_;
+    anonymous_.insert(pending);
   }
   if (options_.serial) {
     queued_.push_back({std::move(request), std::move(pending)});
@@ -219,7 +223,7 @@ void Peer::finish(const std::shared_ptr<Pending>& pending, std::string text) {
   }
   pending->cancellation->clear();
   if (pending->key.empty()) {
-    --anonymous_;
+    anonymous_.erase(pending);
   } else {
     inFlight_.erase(pending->key);
   }
@@ -239,6 +243,13 @@ void Peer::finish(const std::shared_ptr<Pending>& pending, std::string text) {
     });
   }
   checkIdle();
+}
+
+// It never ran, so that it does not hold the serial order.
+void Peer::finishUnstarted(const std::shared_ptr<Pending>& pending) {
+  const bool busy = serialBusy_;
+  finish(pending, errorText(pending->id, cancelledError()));
+  serialBusy_ = busy;
 }
 
 void Peer::closeBatch(const std::shared_ptr<Batch>& batch) {
@@ -278,10 +289,7 @@ void Peer::onCancelNotification(json::value params) {
   for (auto queued = queued_.begin(); queued != queued_.end(); ++queued) {
     if (queued->pending == pending) {
       queued_.erase(queued);
-      // It never ran, so that it does not hold the serial order.
-      const bool busy = serialBusy_;
-      finish(pending, errorText(pending->id, cancelledError()));
-      serialBusy_ = busy;
+      finishUnstarted(pending);
       return;
     }
   }
@@ -327,11 +335,18 @@ void Peer::hostGone() {
   }
 }
 
+// Requests that never ran end here; those that run are told, and end when their handlers answer.
 void Peer::abandon() {
+  abandoned_ = true;
   hostGone();
-  queued_.clear();
-  const auto running = inFlight_;
-  for (const auto& [key, pending] : running) {
+  for (const Queued& queued : std::exchange(queued_, {})) {
+    finishUnstarted(queued.pending);
+  }
+  std::vector<std::shared_ptr<Pending>> running(anonymous_.begin(), anonymous_.end());
+  for (const auto& [key, pending] : inFlight_) {
+    running.push_back(pending);
+  }
+  for (const auto& pending : running) {
     pending->cancellation->cancel();
   }
 }

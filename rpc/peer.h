@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "rpc/frame_decoder.h"
@@ -57,8 +58,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   /// `idle` runs as soon as no request is in flight (perhaps at once).
   void whenIdle(std::function<void()> idle);
-  [[nodiscard]] std::size_t inFlight() const { return inFlight_.size() + anonymous_; }
-  /// Cancels what is in flight and starts nothing more; for a host that is gone.
+  [[nodiscard]] std::size_t inFlight() const { return inFlight_.size() + anonymous_.size(); }
+  /// Cancels what is in flight, starts nothing more and reads nothing more; for a host that is gone.
   void abandon();
 
  private:
@@ -73,6 +74,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void admit(RequestMessage request, const std::shared_ptr<Batch>& batch);
   void start(RequestMessage request, std::shared_ptr<Pending> pending);
   void startNextQueued();
+  void finishUnstarted(const std::shared_ptr<Pending>& pending);
   void finish(const std::shared_ptr<Pending>& pending, std::string text);
   JsonReply replyFor(const std::shared_ptr<Pending>& pending);
   void refuse(RequestId id, const Error& error, const std::shared_ptr<Batch>& batch);
@@ -84,8 +86,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   const MethodTable& methods_;
   PeerOptions options_;
   std::unordered_map<std::string, std::shared_ptr<Pending>> inFlight_;  // by the JSON text of the id
-  std::size_t anonymous_ = 0;  // in flight without an id to find them by: notifications and id null
-  std::deque<Queued> queued_;  // serial only: admitted, not started
+  std::unordered_set<std::shared_ptr<Pending>> anonymous_;  // without an id to find them by: notifications and id null
+  std::deque<Queued> queued_;                               // serial only: admitted, not started
   bool serialBusy_ = false;
   std::unordered_map<std::string, CallResult> outgoing_;
   std::uint64_t nextCall_ = 0;
