@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "backend/launch/command.h"
+#include "backend/launch/command_payload.h"
 #include "backend/storage/session_store.h"
 #include "codingtools/workspace_path.h"
 #include "rpc/base/error.h"

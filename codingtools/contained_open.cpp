@@ -17,17 +17,21 @@ namespace {
 /// the answer never changes back.
 std::atomic<bool> openat2Missing{false};
 
-/// A descriptor or -errno. EAGAIN: somebody renamed something above the path while it was resolved.
+/// EAGAIN has two causes: somebody renamed something while the path was resolved, which passes, and a lease that a
+/// guest took on its file, which may last a minute and must not hold us.
+constexpr int kMaxAttempts = 64;
+
+/// A descriptor or -errno.
 int openat2Beneath(int directory, const char* relative, int flags) {
   open_how how{};
   how.flags = static_cast<decltype(how.flags)>(flags | O_CLOEXEC);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  for (;;) {
+  for (int attempt = 1;; ++attempt) {
     const long fd = ::syscall(SYS_openat2, directory, relative, &how, sizeof how);
     if (fd >= 0) {
       return static_cast<int>(fd);
     }
-    if (errno != EAGAIN && errno != EINTR) {
+    if (errno != EINTR && (errno != EAGAIN || attempt == kMaxAttempts)) {
       return -errno;
     }
   }

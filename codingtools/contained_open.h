@@ -17,7 +17,8 @@ struct OpenOutcome {
 /// No symbolic link is followed at any segment, the last included: ELOOP. Whatever others rename or replace
 /// meanwhile, the descriptor is of something that was below `directory`.
 /// By openat2; where the kernel or a seccomp filter refuses that call, by a walk from descriptor to descriptor (noted
-/// once a process). `flags` must not hold O_CREAT, and O_PATH only together with O_DIRECTORY. Thread-safe.
+/// once a process). EAGAIN is a file lease that somebody holds, with O_NONBLOCK. `flags` must not hold O_CREAT, and
+/// O_PATH only together with O_DIRECTORY. Thread-safe.
 OpenOutcome openBeneath(int directory, const std::string& relative, int flags);
 
 /// openat with O_CLOEXEC and O_NOFOLLOW on one segment, told again after a signal; a link is ELOOP, with O_DIRECTORY

@@ -26,6 +26,7 @@ constexpr std::array kPathWords{
     Words{ETXTBSY, "The file is being executed"},
     Words{EROFS, "The path cannot be changed: its file system is read-only"},
     Words{ENOTEMPTY, "The directory kept filling up while it was removed"},
+    Words{EAGAIN, "A program in the sandbox holds a lease on the file"},
     Words{EBUSY, "The path is in use"},
     Words{EINVAL, "The file system does not accept the name"},
     Words{EILSEQ, "The file system does not accept the name"},

@@ -114,7 +114,22 @@ bool names(int parent, const char* name, int fd) {
 }
 
 int renameNew(int fromDirectory, const char* from, int toDirectory, const char* to) {
-  return ::renameat2(fromDirectory, from, toDirectory, to, RENAME_NOREPLACE) == 0 ? 0 : errno;
+  if (::renameat2(fromDirectory, from, toDirectory, to, RENAME_NOREPLACE) == 0) {
+    return 0;
+  }
+  if (errno != EINVAL && errno != ENOSYS) {
+    return errno;
+  }
+  // A file system without the flag (NFS). A plain rename never replaces a directory that has entries, and all that we
+  // move so are directories.
+  struct stat status {};
+  if (::fstatat(toDirectory, to, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    return EEXIST;
+  }
+  if (::renameat(fromDirectory, from, toDirectory, to) == 0) {
+    return 0;
+  }
+  return errno == ENOTEMPTY ? EEXIST : errno;
 }
 
 }  // namespace stitchkit

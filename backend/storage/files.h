@@ -43,7 +43,7 @@ Result<std::optional<std::string>> readSmallFile(int parent, const char* name, s
 /// Whether `name` in `parent` is the file or directory that `fd` is open on.
 bool names(int parent, const char* name, int fd);
 
-/// Moves without replacing anything: 0, or errno (EEXIST when the target is there).
+/// Moves a directory without replacing anything: 0, or errno (EEXIST when the target is there).
 int renameNew(int fromDirectory, const char* from, int toDirectory, const char* to);
 
 }  // namespace stitchkit

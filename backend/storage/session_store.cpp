@@ -232,6 +232,7 @@ Result<void> SessionStore::remove(const std::string& sessionId, StoredSession* o
     return storageError(error, "remove session");
   }
   if (Result<void> removed = removeEntry(staging->descriptor(), kDoomed, stop); !removed) {
+    staging->leaveToSweeper();
     return removed.error().kind == ErrorKind::kCancelled ? removed.error() : storageError(removed.error());
   }
   if (owned != nullptr) {

@@ -24,6 +24,9 @@ class StagingEntry {
   StagingEntry& operator=(const StagingEntry&) = delete;
   ~StagingEntry();
 
+  /// Gives it up without removing it, as a kill would: the next sweep does.
+  void leaveToSweeper() noexcept { directory_.reset(); }
+
   /// The directory, readable.
   [[nodiscard]] int descriptor() const noexcept { return directory_.get(); }
   /// Its path on the host.

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kReadyBytes = 64UL * 1024;
 constexpr const char* kBuilt = "template";
+constexpr const char* kReplaced = "replaced";
 /// How often a template may change between looking at it and replacing it.
 constexpr int kMaxAttempts = 100;
 
@@ -143,7 +144,11 @@ Result<bool> TemplateStore::publish(int staging, const std::string& key) const {
     if (error == 0) {
       return true;
     }
-    if (error != ENOENT) {
+    if (error == EINVAL || error == ENOSYS) {
+      // A file system that cannot exchange: the old one goes first, and for a moment there is none.
+      error = renameNew(templates->get(), key.c_str(), staging, kReplaced);
+    }
+    if (error != 0 && error != ENOENT) {
       return storageError(error, "replace template");
     }
   }

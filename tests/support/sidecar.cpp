@@ -1,5 +1,7 @@
 #include "tests/support/sidecar.h"
 
+#include "rpc/base/base64.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
@@ -232,6 +234,15 @@ Json Sidecar::notification(std::string_view method, Milliseconds within) {
     throw std::runtime_error("no notification " + std::string(method) + "; stderr: " + stderrText_);
   }
   return *found;
+}
+
+std::string Sidecar::outputBytes(Milliseconds within) {
+  std::optional<Json> found;
+  readUntil(within, [&] {
+    found = take(notifications_, [](const Json& message) { return message.value("method", "") == "process.output"; });
+    return found.has_value();
+  });
+  return found ? decodeBase64(found->at("params").at("base64").get<std::string>()).value() : "";
 }
 
 Json Sidecar::hostRequest(Milliseconds within) {

@@ -92,6 +92,8 @@ class Sidecar {
   void cancel(std::int64_t id) { notify("$/cancelRequest", {{"id", id}}); }
   /// The next notification of that method.
   Json notification(std::string_view method, Milliseconds within = kPatience);
+  /// The bytes of the next `process.output` notification, whatever its process and channel; "" when none comes in time.
+  std::string outputBytes(Milliseconds within = kPatience);
   /// The next request of the sidecar to the host.
   Json hostRequest(Milliseconds within = kPatience);
 
@@ -114,6 +116,8 @@ class Sidecar {
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] bool running() const { return !ended_; }
   [[nodiscard]] const std::shared_ptr<StateDirectory>& state() const { return options_.state; }
+  /// Answers that came and that nobody has asked for: those with id null, for instance.
+  [[nodiscard]] std::size_t unclaimedAnswers() const { return responses_.size(); }
   /// What stderr has said so far.
   [[nodiscard]] const std::string& stderrText() const { return stderrText_; }
   /// For Wiring::kTerminal: the master's descriptor. What is typed on the terminal can be seen by reading its slave.

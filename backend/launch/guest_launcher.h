@@ -1,0 +1,24 @@
+// A launcher for Boost.Process v2 (its launcher concept), made of posix_spawn: the parent's memory is not copied, an
+// exec failure leaves no child, and the child gets what is named here and nothing else.
+#pragma once
+
+#include <boost/process/v2/process.hpp>
+#include <string>
+#include <vector>
+
+namespace stitchkit {
+
+/// Starts a program in a session of its own, with an empty environment, no signal blocked, every disposition the
+/// default, and exactly the descriptors of `descriptors`. Call it on a thread that lives as long as the child is to:
+/// a parent-death signal follows the thread that forks.
+struct GuestLauncher {
+  std::string name;              ///< argv[0]: what /proc shows of the child, so no host path
+  std::vector<int> descriptors;  ///< descriptors[n] becomes descriptor n; all are valid
+
+  /// `arguments` come after argv[0]. On failure `error` is set (system category) and the process is empty.
+  boost::process::v2::process operator()(boost::asio::any_io_executor executor, boost::system::error_code& error,
+                                         const boost::filesystem::path& executable,
+                                         const std::vector<std::string>& arguments) const;
+};
+
+}  // namespace stitchkit

@@ -1,0 +1,16 @@
+// From how a launch failed to what the caller is told.
+#pragma once
+
+#include "backend/launch/launch_helper/launch_protocol.h"
+#include "backend/launch/sandbox_process.h"
+#include "rpc/base/error.h"
+
+namespace stitchkit {
+
+/// A report of the helper that is no ordinary result (exitCode 0, error not 0): kLimit, kPath or kUnavailable.
+Error launchReportError(const LaunchReport& report);
+
+/// The sandbox ended without a result of its guest: kUnavailable, bwrap's words private.
+Error setUpError(const SandboxEnd& end);
+
+}  // namespace stitchkit

@@ -1,0 +1,301 @@
+/* The launched program of every sandbox: takes one packet from the sidecar, applies it, becomes the guest's program.
+ * It is the last thing that runs before a guest's code, and the first that knows that set-up is done.
+ * launch_protocol.h is the agreement. */
+#define _GNU_SOURCE
+#include "launch_protocol.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "guest_files.h"
+
+enum { kStreams = 3, kMaxDescriptors = kStreams + 1 };
+
+union DescriptorControl {
+  struct cmsghdr header;
+  char bytes[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
+};
+
+/* The payload's strings, taken one by one; the last byte is known to be NUL. */
+struct Strings {
+  char* at;
+  char* end;
+};
+
+static int sendWithDescriptor(const void* bytes, size_t size, int fd) {
+  struct iovec part = {(void*)bytes, size};
+  union DescriptorControl control;
+  memset(&control, 0, sizeof control);
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  if (fd >= 0) {
+    message.msg_control = control.bytes;
+    message.msg_controllen = CMSG_SPACE(sizeof(int));
+    struct cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  }
+  ssize_t sent;
+  do {
+    sent = sendmsg(LAUNCH_CONTROL_FD, &message, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent == (ssize_t)size ? 0 : -1;
+}
+
+static void report(enum LaunchStep step, int error, int exitCode, int fd) {
+  const struct LaunchReport message = {LAUNCH_MAGIC, step, error, exitCode};
+  (void)sendWithDescriptor(&message, sizeof message, fd); /* a sidecar that is gone needs no report */
+}
+
+static _Noreturn void fail(enum LaunchStep step) {
+  report(step, errno, 0, -1);
+  _exit(126);
+}
+
+static _Noreturn void failWith(enum LaunchStep step, int error) {
+  errno = error;
+  fail(step);
+}
+
+/* The pidfd lets the sidecar end and await the whole namespace without ever naming it by a number. */
+static void sayReady(void) {
+  const struct LaunchReady ready = {LAUNCH_MAGIC};
+  const int init = (int)syscall(SYS_pidfd_open, 1, 0);
+  if (init < 0) {
+    fail(kLaunchStepInit);
+  }
+  if (sendWithDescriptor(&ready, sizeof ready, init) != 0) {
+    _exit(126);
+  }
+  close(init);
+}
+
+/* Exits silently when the sidecar is gone. */
+static void receivePacket(struct LaunchPacket* packet, int* descriptors) {
+  struct iovec part = {packet, sizeof *packet};
+  union DescriptorControl control;
+  struct msghdr message = {
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+  ssize_t received;
+  do {
+    received = recvmsg(LAUNCH_CONTROL_FD, &message, MSG_CMSG_CLOEXEC);
+  } while (received < 0 && errno == EINTR);
+  if (received <= 0) {
+    _exit(126);
+  }
+  const struct cmsghdr* header = CMSG_FIRSTHDR(&message);
+  const size_t wanted = packet->operation == kLaunchRun ? kMaxDescriptors : 1;
+  if (received != sizeof *packet || packet->magic != LAUNCH_MAGIC || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
+      header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+      header->cmsg_len != CMSG_LEN(wanted * sizeof(int))) {
+    failWith(kLaunchStepProtocol, EPROTO);
+  }
+  memcpy(descriptors, CMSG_DATA(header), wanted * sizeof(int));
+}
+
+/* Maps the payload; what lies behind `headerBytes` is strings. The seals keep the pages from vanishing under us. */
+static char* mapPayload(int fd, uint64_t size, size_t headerBytes, struct Strings* strings) {
+  struct stat status;
+  const int seals = fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || (seals & (F_SEAL_SHRINK | F_SEAL_WRITE)) != (F_SEAL_SHRINK | F_SEAL_WRITE) ||
+      fstat(fd, &status) != 0 || status.st_size < 0 || (uint64_t)status.st_size != size || size <= headerBytes) {
+    failWith(kLaunchStepProtocol, EPROTO);
+  }
+  char* payload = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+  if (payload == MAP_FAILED) {
+    fail(kLaunchStepProtocol);
+  }
+  close(fd);
+  strings->at = payload + headerBytes;
+  strings->end = payload + size;
+  if (strings->end[-1] != '\0') {
+    failWith(kLaunchStepProtocol, EPROTO);
+  }
+  return payload;
+}
+
+static char* takeString(struct Strings* strings) {
+  if (strings->at >= strings->end) {
+    failWith(kLaunchStepProtocol, EPROTO);
+  }
+  char* taken = strings->at;
+  strings->at += strlen(taken) + 1;
+  return taken;
+}
+
+static char** takeVector(struct Strings* strings, uint32_t count, char** vector) {
+  for (uint32_t i = 0; i < count; ++i) {
+    vector[i] = takeString(strings);
+  }
+  vector[count] = NULL;
+  return vector + count + 1;
+}
+
+/* By system call, since libc keeps two signals for itself and leaves those as they are. */
+static void resetSignals(void) {
+  const struct {
+    void* handler;
+    unsigned long flags;
+    void* restorer;
+    uint64_t mask;
+  } defaultAction = {NULL, 0, NULL, 0};
+  for (long number = 1; number <= 64; ++number) {
+    syscall(SYS_rt_sigaction, number, &defaultAction, NULL, sizeof(uint64_t));
+  }
+  const uint64_t none = 0;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
+}
+
+static void applyLimit(int resource, uint64_t value) {
+  if (value != LAUNCH_KEEP_LIMIT) {
+    const struct rlimit limit = {value, value};
+    if (setrlimit(resource, &limit) != 0) {
+      fail(kLaunchStepLimits);
+    }
+  }
+}
+
+/* bwrap's init asks to die with its parent only after it has forked us. Until then, a dying sidecar would take the
+ * outer bwrap and leave the namespace alive, so nothing of a guest may run before. There is no event for it; but the
+ * first thing that init sleeps in is the wait for its children, which comes after. Nearly always it is there already.
+ */
+static void awaitInit(void) {
+  for (;;) {
+    char text[256];
+    const int fd = open("/proc/1/stat", O_RDONLY | O_CLOEXEC);
+    const ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) {
+      close(fd);
+    }
+    if (size <= 0) {
+      fail(kLaunchStepInit);
+    }
+    text[size] = '\0';
+    const char* nameEnd = strrchr(text, ')');
+    if (nameEnd == NULL || nameEnd[1] == '\0') {
+      failWith(kLaunchStepInit, EPROTO);
+    }
+    if (nameEnd[2] == 'S') {
+      break;
+    }
+    sched_yield();
+  }
+  char unused;
+  if (recv(LAUNCH_CONTROL_FD, &unused, sizeof unused, MSG_DONTWAIT | MSG_PEEK) == 0) {
+    _exit(126);
+  }
+}
+
+/* A program that is not there, or may not be run, is a result of its own, as it is for env(1) and sh. Want of memory
+ * or processes, and too long a list of arguments, are not: the sidecar answers with an error. */
+static _Noreturn void failExec(const char* name) {
+  const int error = errno;
+  switch (error) {
+    case E2BIG:
+    case ENOMEM:
+    case EAGAIN:
+    case EMFILE:
+    case ENFILE:
+    case EIO:
+      fail(kLaunchStepExec);
+  }
+  const int exitCode = error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG ? 127 : 126;
+  const char* text = strerrordesc_np(error);
+  const struct iovec parts[] = {{"stitchkit-sandbox: ", 19},
+                                {(void*)name, strlen(name)},
+                                {": ", 2},
+                                {(void*)(text != NULL ? text : "error"), strlen(text != NULL ? text : "error")},
+                                {"\n", 1}};
+  const ssize_t written = writev(STDERR_FILENO, parts, sizeof parts / sizeof *parts);
+  (void)written; /* a guest without stderr goes without the text */
+  report(kLaunchStepExec, error, exitCode, -1);
+  _exit(exitCode);
+}
+
+static _Noreturn void run(const struct LaunchPacket* packet, const int* descriptors) {
+  struct LaunchRunHeader header;
+  struct Strings strings;
+  const char* payload = mapPayload(descriptors[kStreams], packet->payloadBytes, sizeof header, &strings);
+  memcpy(&header, payload, sizeof header);
+  const uint64_t entries = (uint64_t)header.argumentCount + header.environmentCount + 2;
+  if (header.argumentCount == 0 || entries > packet->payloadBytes) { /* each string has a byte at least */
+    failWith(kLaunchStepProtocol, EPROTO);
+  }
+  char** arguments = calloc(entries, sizeof *arguments);
+  if (arguments == NULL) {
+    fail(kLaunchStepProtocol);
+  }
+  const char* directory = takeString(&strings);
+  const char* program = takeString(&strings);
+  char** environment = takeVector(&strings, header.argumentCount, arguments);
+  takeVector(&strings, header.environmentCount, environment);
+  environ = environment;
+
+  for (int stream = 0; stream < kStreams; ++stream) {
+    if (dup3(descriptors[stream], stream, 0) < 0) {
+      fail(kLaunchStepStreams);
+    }
+  }
+  if (syscall(SYS_close_range, LAUNCH_CONTROL_FD + 1u, ~0u, 0u) != 0) {
+    fail(kLaunchStepStreams);
+  }
+  if (chdir(directory) != 0) {
+    fail(kLaunchStepDirectory);
+  }
+  umask(022);
+  resetSignals();
+  awaitInit();
+  applyLimit(RLIMIT_FSIZE, header.fileBytes);
+  applyLimit(RLIMIT_NOFILE, header.openFiles);
+  execvp(program, arguments);
+  failExec(program);
+}
+
+static _Noreturn void fileOperation(const struct LaunchPacket* packet, int payloadFd) {
+  struct LaunchPathHeader header;
+  struct Strings strings;
+  const char* payload = mapPayload(payloadFd, packet->payloadBytes, sizeof header, &strings);
+  memcpy(&header, payload, sizeof header);
+  char* path = takeString(&strings);
+  if (path[0] != '/') {
+    failWith(kLaunchStepProtocol, EPROTO);
+  }
+  umask(022);
+  awaitInit();
+  int fd = -1;
+  const int failed =
+      packet->operation == kLaunchOpen ? (fd = openInGuest(path, &header)) < 0 : removeInGuest(path) != 0;
+  report(kLaunchStepFile, failed ? errno : 0, 0, fd);
+  _exit(0);
+}
+
+int main(void) {
+  struct LaunchPacket packet = {0, 0, 0};
+  int descriptors[kMaxDescriptors];
+  if (fcntl(LAUNCH_CONTROL_FD, F_SETFD, FD_CLOEXEC) != 0) {
+    _exit(126); /* not started by the sidecar */
+  }
+  sayReady();
+  receivePacket(&packet, descriptors);
+  switch (packet.operation) {
+    case kLaunchRun:
+      run(&packet, descriptors);
+    case kLaunchOpen:
+    case kLaunchRemove:
+      fileOperation(&packet, descriptors[0]);
+    default:
+      failWith(kLaunchStepProtocol, EPROTO);
+  }
+}

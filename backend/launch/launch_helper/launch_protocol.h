@@ -1,0 +1,68 @@
+/* What the sidecar and its helper inside the sandbox say to each other, in C and C++.
+ *
+ * Both are parts of one binary, so there is no version and no byte order to agree on. The socket is SOCK_SEQPACKET:
+ * 1. helper -> sidecar: LaunchReady and one descriptor, a pidfd of the PID namespace's init. It means: set-up is
+ *    done, nothing of a guest runs yet.
+ * 2. sidecar -> helper: LaunchPacket and descriptors (kLaunchRun: stdin, stdout, stderr, payload; else: payload).
+ *    The payload is a sealed memory file: a header, then strings that each end in NUL.
+ * 3. helper -> sidecar: at most one LaunchReport. For kLaunchRun the end of the socket without one means that the
+ *    program runs (the helper's end closes itself at exec).
+ * When the sidecar is gone before 2, the helper exits and nothing has run. */
+#ifndef BACKEND_LAUNCH_LAUNCH_HELPER_LAUNCH_PROTOCOL_H
+#define BACKEND_LAUNCH_LAUNCH_HELPER_LAUNCH_PROTOCOL_H
+
+#include <stdint.h>
+
+/* The helper's end of the socket; bwrap passes it on. */
+#define LAUNCH_CONTROL_FD 3
+#define LAUNCH_MAGIC 0x6c6b7473u
+/* A limit that stays as it is. */
+#define LAUNCH_KEEP_LIMIT UINT64_MAX
+
+enum LaunchOperation { kLaunchRun = 1, kLaunchOpen = 2, kLaunchRemove = 3 };
+
+enum LaunchStep {
+  kLaunchStepInit = 1, /* no handle on the namespace's init */
+  kLaunchStepProtocol, /* the packet or its payload is malformed */
+  kLaunchStepStreams,
+  kLaunchStepDirectory,
+  kLaunchStepLimits,
+  kLaunchStepExec,
+  kLaunchStepFile /* the end of kLaunchOpen and kLaunchRemove, good (error 0, with the descriptor) or bad */
+};
+
+struct LaunchReady {
+  uint32_t magic;
+};
+
+struct LaunchPacket {
+  uint32_t magic;
+  uint32_t operation;
+  uint64_t payloadBytes;
+};
+
+/* Strings: working directory, program, arguments (the first is argv[0]), environment ("NAME=value"). */
+struct LaunchRunHeader {
+  uint32_t argumentCount;
+  uint32_t environmentCount;
+  uint64_t fileBytes; /* RLIMIT_FSIZE */
+  uint64_t openFiles; /* RLIMIT_NOFILE */
+};
+
+/* Strings: an absolute path in the guest's view. The first three members belong to kLaunchOpen. */
+struct LaunchPathHeader {
+  uint32_t flags;
+  uint32_t mode;
+  uint32_t createParents;
+  uint32_t reserved;
+};
+
+struct LaunchReport {
+  uint32_t magic;
+  uint32_t step;
+  int32_t error; /* errno */
+  /* Not 0: an ordinary result, which the guest's stderr explains, and the status that the helper exits with. */
+  int32_t exitCode;
+};
+
+#endif

@@ -1,0 +1,56 @@
+// The launch profile: from what a session is allowed to bubblewrap's arguments, as a pure function.
+//
+// Rules that every profile keeps (DESIGN.md, "The launch profile"): the guest is agent, 1000:1000, on host `sandbox`,
+// without capabilities, in namespaces of its own, unable to make further user namespaces; every tmpfs that it can
+// write has a size; the root is read-only after set-up; nothing is mounted below /workspace.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backend/launch/system_layout.h"
+
+namespace stitchkit {
+
+enum class NetworkMode : std::uint8_t {
+  kDenied,  ///< a network namespace with nothing in it but a loopback of its own
+  kHost,    ///< the host's network and its resolv.conf
+};
+
+/// Where the launch helper is in the guest; beside it is room for other files that the sidecar lends.
+inline constexpr char kGuestHelperPath[] = "/run/stitchkit-launch";
+/// Bytes of the guest's /dev/shm: for semaphores and process pools, no store for files.
+inline constexpr std::uint64_t kSharedMemoryBytes = 64U * 1024 * 1024;
+
+/// Host paths are absolute. Each directory above them must be searchable by the user that the sidecar runs as.
+struct LaunchProfile {
+  std::string workspace;     ///< host directory that becomes /workspace, writable
+  std::string etcDirectory;  ///< SupportFiles: becomes /etc, read-only
+  std::string helper;        ///< SupportFiles: becomes kGuestHelperPath, read-only
+  std::string resolvConf;    ///< the host's real resolv.conf; bound only under kHost; "" when it has none
+  NetworkMode network = NetworkMode::kDenied;
+  std::uint64_t tmpBytes = 0;  ///< size of /tmp
+  bool coverProcSys = false;   ///< the sidecar stays root (--allow-root): cover what root may write below /proc
+  SystemLayout system;
+};
+
+/// bubblewrap's arguments up to the program, which is kGuestHelperPath.
+std::vector<std::string> bubblewrapArguments(const LaunchProfile& profile);
+
+/// A profile made ready for many launches. Immutable, so that it may be shared.
+class PreparedProfile {
+ public:
+  /// `bubblewrap` is the host path of bwrap.
+  PreparedProfile(std::string bubblewrap, const LaunchProfile& profile);
+
+  [[nodiscard]] const std::string& bubblewrap() const noexcept { return bubblewrap_; }
+  /// The arguments as `--args FD` reads them: each ends in NUL.
+  [[nodiscard]] const std::string& argumentBlock() const noexcept { return argumentBlock_; }
+
+ private:
+  std::string bubblewrap_;
+  std::string argumentBlock_;
+};
+
+}  // namespace stitchkit

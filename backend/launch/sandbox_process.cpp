@@ -1,0 +1,214 @@
+#include "backend/launch/sandbox_process.h"
+
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "backend/launch/descriptors.h"
+#include "backend/launch/guest_launcher.h"
+
+namespace stitchkit {
+namespace {
+
+// From spawn to ready. A healthy machine needs milliseconds.
+constexpr std::chrono::seconds kSetUpTimeout{10};
+// Of bwrap's own words, for the log.
+constexpr int kMaxSetUpTextBytes = 4096;
+
+// Descriptor numbers of bwrap; the control socket's is the helper's as well.
+constexpr char kArgumentsFd[] = "4";
+static_assert(LAUNCH_CONTROL_FD == 3);
+
+// Takes what lies in the pipe now; never waits for a writer.
+std::string takePipe(int fd) {
+  int available = 0;
+  if (::ioctl(fd, FIONREAD, &available) != 0 || available <= 0) {
+    return {};
+  }
+  std::string text(static_cast<std::size_t>(std::min(available, kMaxSetUpTextBytes)), '\0');
+  const ssize_t size = ::read(fd, text.data(), text.size());
+  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  return text;
+}
+
+}  // namespace
+
+SandboxProcess::SandboxProcess(boost::asio::io_context& io, Owner& owner)
+    : io_(io), owner_(owner), bwrap_(io.get_executor()), init_(io), setUpTimer_(io) {}
+
+SandboxProcess::~SandboxProcess() {
+  kill();
+  if (spawned_ && !reaped_) {
+    ::waitpid(bwrap_.id(), nullptr, 0);
+  }
+}
+
+Result<void> SandboxProcess::start(const PreparedProfile& profile) {
+  if (Result<void> spawned = spawn(profile); !spawned) {
+    return spawned;
+  }
+  auto keep = owner_.sharedOwner();
+  bwrap_.async_wait([this, keep](boost::system::error_code error, int status) {
+    if (!error) {
+      onReaped(status);
+    }
+  });
+  setUpTimer_.expires_after(kSetUpTimeout);
+  setUpTimer_.async_wait([this, keep](boost::system::error_code error) {
+    if (!error && !end_.ready) {
+      end_.timedOut = true;
+      kill();
+    }
+  });
+  awaitControl();
+  return {};
+}
+
+Result<void> SandboxProcess::spawn(const PreparedProfile& profile) {
+  Result<SocketPair> control = makeSocketPair();
+  if (!control) {
+    return control.error();
+  }
+  Result<Pipe> text = makePipe();
+  if (!text) {
+    return text.error();
+  }
+  Result<UniqueFd> null = openNull();
+  if (!null) {
+    return null.error();
+  }
+  // A file of its own for each launch: its offset is shared by all who hold it.
+  Result<UniqueFd> arguments = sealedMemory(profile.argumentBlock());
+  if (!arguments) {
+    return arguments.error();
+  }
+  const GuestLauncher launcher{
+      "bwrap", {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get()}};
+  boost::system::error_code error;
+  auto process =
+      launcher(io_.get_executor(), error, profile.bubblewrap(), {"--args", kArgumentsFd, "--", kGuestHelperPath});
+  if (error) {
+    return Error(ErrorKind::kUnavailable, "the sandbox could not be started")
+        .withHint("check that bubblewrap is installed and may be executed")
+        .withPrivate("start " + profile.bubblewrap() + ": " + errnoName(error.value()));
+  }
+  bwrap_ = process.detach();  // a process object would signal its number on destruction, reaped or not
+  spawned_ = true;
+  control_ = std::make_unique<ControlChannel>(io_, std::move(control->ours));
+  setUpText_ = std::move(text->readEnd);
+  return {};
+}
+
+Result<void> SandboxProcess::send(const LaunchPacket& packet, std::span<const int> descriptors) {
+  return control_->send(packet, descriptors);
+}
+
+void SandboxProcess::kill() noexcept {
+  if (!spawned_ || finished_) {
+    return;
+  }
+  if (!std::exchange(killed_, true)) {
+    control_->endSending();
+  }
+  if (init_.is_open() && !initEnded_) {
+    ::syscall(SYS_pidfd_send_signal, init_.native_handle(), SIGKILL, nullptr, 0);
+  }
+  if (!reaped_) {
+    ::kill(-bwrap_.id(), SIGKILL);
+  }
+}
+
+void SandboxProcess::awaitControl() {
+  control_->asyncWait([this, keep = owner_.sharedOwner()](boost::system::error_code error) {
+    if (!error) {
+      onControlReadable();
+    }
+  });
+}
+
+void SandboxProcess::onControlReadable() {
+  for (;;) {
+    HelperMessage message;
+    switch (control_->receive(message)) {
+      case ControlChannel::Receipt::kNothing:
+        awaitControl();
+        return;
+      case ControlChannel::Receipt::kEnd:
+        controlEnded_ = true;
+        if (end_.ready) {
+          owner_.onControlEnd();
+        }
+        finishWhenGone();
+        return;
+      case ControlChannel::Receipt::kMessage:
+        onMessage(std::move(message));
+        break;
+    }
+  }
+}
+
+void SandboxProcess::onMessage(HelperMessage message) {
+  if (message.report) {
+    owner_.onReport(*message.report, std::move(message.descriptor));
+    return;
+  }
+  if (end_.ready || !message.descriptor) {
+    return;
+  }
+  awaitInit(std::move(message.descriptor));
+  if (killed_) {
+    kill();  // now that there is a handle on the namespace
+    return;
+  }
+  end_.ready = true;
+  setUpTimer_.cancel();
+  owner_.onReady();
+}
+
+void SandboxProcess::awaitInit(UniqueFd pidfd) {
+  init_.assign(pidfd.release());
+  init_.async_wait(boost::asio::posix::descriptor_base::wait_read,
+                   [this, keep = owner_.sharedOwner()](boost::system::error_code error) {
+                     if (!error) {
+                       initEnded_ = true;
+                       finishWhenGone();
+                     }
+                   });
+}
+
+void SandboxProcess::onReaped(int status) {
+  reaped_ = true;
+  end_.signalled = WIFSIGNALED(status);
+  end_.exitCode = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  if (init_.is_open()) {
+    kill();  // init dies with its parent, unless a guest has talked it out of that (ptrace)
+  } else if (!control_->hungUp()) {
+    // Its init may hang in the first steps of set-up, where it waits for the outer process without a parent-death
+    // signal. It keeps the number of this group from being used again, or has left the group and sees the socket's end.
+    control_->endSending();
+    ::kill(-bwrap_.id(), SIGKILL);
+  }
+  finishWhenGone();
+}
+
+void SandboxProcess::finishWhenGone() {
+  if (finished_ || !reaped_ || !controlEnded_ || (init_.is_open() && !initEnded_)) {
+    return;
+  }
+  finished_ = true;
+  setUpTimer_.cancel();
+  if (!end_.ready) {
+    end_.setUpText = takePipe(setUpText_.get());
+  }
+  owner_.onEnd(std::move(end_));
+}
+
+}  // namespace stitchkit

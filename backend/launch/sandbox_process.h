@@ -1,0 +1,97 @@
+// One bubblewrap process from its start to the proven end of its PID namespace: what guests and guest file
+// operations have in common.
+//
+// Who holds what: bwrap, its init and the helper inherit one end of the control socket; init and outer bwrap let go of
+// it when set-up is done, the helper at exec. The helper's ready message brings a pidfd of init. The kernel lets init
+// end only after every process of the namespace has ended. So, once
+//   outer bwrap is reaped, the control socket has ended, and init (where known) has ended,
+// nothing of this launch is left, and only then is onEnd called.
+//
+// Killing: before ready, bwrap and its init are one process group (init leaves it just before it starts the helper,
+// and then the helper sees the ended socket); after it, init's pidfd is the handle. Should the sidecar itself be
+// killed, the helper and bwrap's --die-with-parent see to it.
+#pragma once
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/process/v2/process_handle.hpp>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "backend/launch/control_channel.h"
+#include "backend/launch/launch_profile.h"
+
+namespace stitchkit {
+
+/// How a sandbox ended.
+struct SandboxEnd {
+  bool ready = false;      ///< set-up had been finished
+  bool timedOut = false;   ///< set-up took too long
+  bool signalled = false;  ///< outer bwrap died of a signal
+  int exitCode = 0;        ///< bwrap's, which is the launched program's (128+n for signal n) when that ran
+  std::string setUpText;   ///< bwrap's stderr, when it did not become ready; private
+};
+
+/// Loop thread only.
+class SandboxProcess {
+ public:
+  /// Owns the SandboxProcess, and lives as long as an operation of it is under way.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    /// A reference that keeps the owner alive.
+    virtual std::shared_ptr<Owner> sharedOwner() = 0;
+    /// The helper waits for its packet.
+    virtual void onReady() = 0;
+    virtual void onReport(const LaunchReport& report, UniqueFd descriptor) = 0;
+    /// The helper's end is closed; after a packet and without a report: the program runs (or ran).
+    virtual void onControlEnd() = 0;
+    /// Called once, last.
+    virtual void onEnd(SandboxEnd end) = 0;
+  };
+
+  SandboxProcess(boost::asio::io_context& io, Owner& owner);
+  SandboxProcess(const SandboxProcess&) = delete;
+  SandboxProcess& operator=(const SandboxProcess&) = delete;
+  /// Kills what is left, for a loop that is torn down; the ordinary end is kill() and onEnd().
+  ~SandboxProcess();
+
+  /// Starts bwrap. Errors: kUnavailable, and then onEnd is never called.
+  Result<void> start(const PreparedProfile& profile);
+
+  /// After onReady. Errors: kUnavailable.
+  Result<void> send(const LaunchPacket& packet, std::span<const int> descriptors);
+
+  /// Ends everything; onEnd follows. Idempotent.
+  void kill() noexcept;
+
+  /// Outer bwrap has been reaped after an exit of its own: a kill from now on changes no result.
+  [[nodiscard]] bool exited() const noexcept { return reaped_ && !end_.signalled; }
+
+ private:
+  Result<void> spawn(const PreparedProfile& profile);
+  void awaitControl();
+  void onControlReadable();
+  void onMessage(HelperMessage message);
+  void awaitInit(UniqueFd pidfd);
+  void onReaped(int status);
+  void finishWhenGone();
+
+  boost::asio::io_context& io_;
+  Owner& owner_;
+  std::unique_ptr<ControlChannel> control_;
+  boost::process::v2::basic_process_handle<boost::asio::any_io_executor> bwrap_;
+  boost::asio::posix::stream_descriptor init_;
+  boost::asio::steady_timer setUpTimer_;
+  UniqueFd setUpText_;
+  SandboxEnd end_;
+  bool spawned_ = false;
+  bool killed_ = false;
+  bool reaped_ = false;
+  bool controlEnded_ = false;
+  bool initEnded_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace stitchkit

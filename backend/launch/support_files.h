@@ -1,0 +1,47 @@
+// The files that every guest is lent: a made /etc and the launch helper. Made at first use, kept below the state
+// directory, shared by all sidecars that use it.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "rpc/base/error.h"
+#include "rpc/base/unique_fd.h"
+
+namespace stitchkit {
+
+struct SupportSource;
+
+/// Host paths, for LaunchProfile.
+struct SupportPaths {
+  std::string etcDirectory;
+  std::string helper;
+};
+
+/// Each set of files is named by what it is made from: the helper, the host's certificates and the like, and this
+/// boot (a set that a power cut left half-written is never met again). It appears whole, by one rename, so sidecars may
+/// race. A set in use is under a shared lock; making a new one removes those that nobody uses.
+/// Thread-safe; blocks on the file system, so not for the loop thread.
+class SupportFiles {
+ public:
+  /// `directory` is made when missing, with its parents. Nothing is touched before the first ensure().
+  explicit SupportFiles(std::string directory);
+
+  /// The files as they should be now. Cheap (a look at each source's status) when they are there; while this object
+  /// lives they stay. When the host's files have changed, launches that are under way keep the older set, which
+  /// stays until the next sidecar finds it unused. Errors: kUnavailable.
+  Result<SupportPaths> ensure();
+
+ private:
+  bool adopt(const std::string& key);
+  Result<void> make(const std::string& key, const std::vector<SupportSource>& sources);
+  void removeUnused(const std::string& keep) const;
+
+  std::string directory_;
+  std::mutex mutex_;
+  std::string key_;                 // guarded by mutex_, as is what follows
+  std::vector<UniqueFd> usedSets_;  // open directories under a shared lock; the last is key_'s
+};
+
+}  // namespace stitchkit

@@ -1,0 +1,25 @@
+// Bubblewrap started by hand with the sidecar's launch profile: what a command costs without the sidecar.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace stitchkit::bench {
+
+class DirectLaunch {
+ public:
+  /// Makes `directory` with the guest's workspace and its /etc.
+  explicit DirectLaunch(const std::filesystem::path& directory);
+
+  /// Bubblewrap's arguments, the program's own name not among them; a command may follow.
+  [[nodiscard]] const std::vector<std::string>& profile() const noexcept { return profile_; }
+
+  /// Starts the command in a guest, reads its output to the end and reaps it. Throws unless it exits with 0.
+  void run(const std::vector<std::string>& command) const;
+
+ private:
+  std::vector<std::string> profile_;
+};
+
+}  // namespace stitchkit::bench

@@ -1,0 +1,49 @@
+// The rows of the table, one function each. What they measure and their targets: README.md, Figures.
+#pragma once
+
+#include "bench/direct_launch.h"
+#include "bench/node_launcher.h"
+#include "bench/sidecar.h"
+#include "bench/table.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace stitchkit::bench {
+
+/// How much to measure.
+struct Effort {
+  int rounds = 300;
+  int soakCommands = 10000;
+  int soakFileOperations = 100000;
+};
+
+/// What the rows share. `session` names a live handle of `sidecar`.
+struct Setting {
+  Effort effort;
+  std::string program;                   ///< the sidecar's executable
+  std::filesystem::path home;            ///< writable, removed at the end
+  std::filesystem::path stateDirectory;  ///< of `sidecar`
+  Sidecar& sidecar;
+  std::string session;
+  DirectLaunch& direct;
+  NodeLauncher* node;  ///< nullptr: there is no Node.js here
+};
+
+/// Makes a template and a session of it under deny-all; the handle.
+std::string openSession(Sidecar& sidecar);
+
+Row residentRow(Setting& setting);
+Row startRow(Setting& setting);
+Row runRow(Setting& setting);
+Row readRow(Setting& setting);
+Row writeRow(Setting& setting);
+/// Writing and reading, over pipes and over sockets.
+std::vector<Row> mebibyteRows(Setting& setting);
+Row pipelineRow(Setting& setting);
+Row templateRow(Setting& setting);
+Row soakRow(Setting& setting);
+
+}  // namespace stitchkit::bench

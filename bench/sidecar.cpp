@@ -1,0 +1,45 @@
+#include "bench/sidecar.h"
+
+#include <nlohmann/json.hpp>
+
+#include <stdexcept>
+
+namespace stitchkit::bench {
+
+using nlohmann::json;
+
+std::string requestLine(std::string_view method, const json& params, int id) {
+  return json{{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", params}}.dump() + '\n';
+}
+
+void expectResult(std::string_view answer) {
+  if (answer.substr(0, 64).find("\"result\"") == std::string_view::npos) {
+    throw std::runtime_error("the sidecar answered " + std::string(answer.substr(0, 1000)));
+  }
+}
+
+Sidecar::Sidecar(const std::string& program, const std::string& stateDirectory, Transport transport)
+    : channel_(transport),
+      child_({program, "--state-dir", stateDirectory}, channel_.childInput(), channel_.childOutput(), -1) {
+  channel_.closeChildEnds();
+}
+
+std::string_view Sidecar::exchange(std::string_view line) {
+  channel_.send(line);
+  const std::string_view answer = channel_.receive();
+  expectResult(answer);
+  return answer;
+}
+
+json Sidecar::call(std::string_view method, const json& params) {
+  return json::parse(exchange(requestLine(method, params))).at("result");
+}
+
+void Sidecar::end() {
+  channel_.closeInput();
+  if (const int code = child_.wait(); code != 0) {
+    throw std::runtime_error("the sidecar exited with " + std::to_string(code));
+  }
+}
+
+}  // namespace stitchkit::bench

@@ -1,0 +1,120 @@
+// The judge is judged: matchers, long values, framing, and the strict reader.
+#define CATCH_CONFIG_MAIN
+#include <catch2/catch.hpp>
+
+#include "conformance/bytes.h"
+#include "conformance/expand.h"
+#include "conformance/framing.h"
+#include "conformance/matcher.h"
+
+namespace conformance {
+namespace {
+
+bool matches(const char* expected, const char* actual) {
+  return !mismatch(Json::parse(expected), Json::parse(actual));
+}
+
+TEST_CASE("literals match with their type") {
+  CHECK(matches("1", "1"));
+  CHECK_FALSE(matches("1", "1.0"));
+  CHECK_FALSE(matches("1", "\"1\""));
+  CHECK_FALSE(matches("null", "false"));
+  CHECK(matches("18446744073709551615", "18446744073709551615"));
+  CHECK_FALSE(matches("-1", "18446744073709551615"));
+  CHECK(matches("[1,[2]]", "[1,[2]]"));
+  CHECK_FALSE(matches("[1]", "[1,2]"));
+  CHECK(matches(R"({"a":1})", R"({"a":1})"));
+  CHECK_FALSE(matches(R"({"a":1})", R"({"a":1,"b":2})"));
+  CHECK_FALSE(matches(R"({"a":1,"b":2})", R"({"a":1})"));
+}
+
+TEST_CASE("matchers accept what they say") {
+  CHECK(matches(R"({"$any":true})", "null"));
+  CHECK(matches(R"({"$type":"integer"})", "5"));
+  CHECK(matches(R"({"$partial":{"a":1}})", R"({"a":1,"b":2})"));
+  CHECK(matches(R"({"a":{"$absent":true}})", R"({})"));
+  CHECK(matches(R"({"$unordered":[1,2]})", "[2,1]"));
+  CHECK(matches(R"({"$contains":{"$partial":{"a":1}}})", R"([{"a":2},{"a":1,"b":0}])"));
+  CHECK(matches(R"({"$contains":"b"})", "\"abc\""));
+  CHECK(matches(R"({"$each":{"$type":"string"}})", R"(["a","b"])"));
+  CHECK(matches(R"({"$pattern":"^a.c$"})", R"("a\nc")"));
+  CHECK(matches(R"({"$text":"hi"})", "\"aGk=\""));
+  CHECK(matches(R"({"$size":2})", "\"ab\""));
+  CHECK(matches(R"({"$number":{"min":1,"max":2}})", "2"));
+  CHECK(matches(R"({"$oneOf":[1,2]})", "2"));
+  CHECK(matches(R"({"$all":[{"$type":"string"},"a"]})", "\"a\""));
+  CHECK(matches(R"({"$not":1})", "2"));
+  CHECK(matches(R"({"$sha256":""})", "\"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\""));
+}
+
+TEST_CASE("matchers refuse everything else") {
+  CHECK_FALSE(matches(R"({"$type":"integer"})", "5.5"));
+  CHECK_FALSE(matches(R"({"$partial":{"a":1}})", R"({"b":2})"));
+  CHECK_FALSE(matches(R"({"a":{"$absent":true}})", R"({"a":null})"));
+  CHECK_FALSE(matches(R"({"$unordered":[1,1]})", "[1,2]"));
+  CHECK_FALSE(matches(R"({"$contains":3})", "[1,2]"));
+  CHECK_FALSE(matches(R"({"$each":{"$type":"string"}})", R"(["a",1])"));
+  CHECK_FALSE(matches(R"({"$pattern":"^a$"})", R"("ab")"));
+  CHECK_FALSE(matches(R"({"$text":"hi"})", "\"aGk\""));
+  CHECK_FALSE(matches(R"({"$number":{"min":1}})", "0"));
+  CHECK_FALSE(matches(R"({"$oneOf":[1,2]})", "3"));
+  CHECK_FALSE(matches(R"({"$not":1})", "1"));
+  CHECK_FALSE(matches(R"({"$unknown":1})", "1"));
+  CHECK_FALSE(matches(R"({"$pattern":"("})", R"("(")"));
+  CHECK_FALSE(matches(R"({"$type":5})", "5"));
+}
+
+TEST_CASE("values are put in with their type") {
+  const Variables variables = {{"n", 5}, {"s", "x"}, {"o", {{"a", 1}}}};
+  Json value = Json::parse(R"({"a":"${n}","b":"<${n}${s}>","${s}":"${o}","r":{"$repeat":["ab",3]},
+                               "c":{"$concat":["a",{"$repeat":["b",2]}]},"e":{"$base64":"hi"}})");
+  CHECK_FALSE(expand(value, variables));
+  CHECK(value == Json::parse(R"({"a":5,"b":"<5x>","x":{"a":1},"r":"ababab","c":"abb","e":"aGk="})"));
+  Json unknown = "${nothing}";
+  CHECK(expand(unknown, variables));
+  Json wrong = {{"$repeat", {"a", -1}}};
+  CHECK(expand(wrong, variables));
+}
+
+TEST_CASE("the reader is strict") {
+  std::string problem;
+  CHECK(parseStrict(R"({"a":{"a":1},"b":[{"a":1}]})", problem));
+  CHECK_FALSE(parseStrict(R"({"a":1,"a":1})", problem));
+  problem.clear();
+  CHECK_FALSE(parseStrict("1 2", problem));
+  problem.clear();
+  CHECK_FALSE(parseStrict("\"\xff\"", problem));
+}
+
+TEST_CASE("base64 is canonical") {
+  CHECK(decodeBase64("") == std::string());
+  CHECK(decodeBase64("AA==") == std::string(1, '\0'));
+  for (const char* wrong : {"A", "AB==", "AA=", "AA==\n", "A_==", "===="}) {
+    CHECK_FALSE(decodeBase64(wrong));
+  }
+}
+
+TEST_CASE("frames are whole however the bytes come") {
+  for (const Framing framing : {Framing::kLines, Framing::kHeaders}) {
+    FrameReader reader(framing);
+    std::vector<std::string> came;
+    std::string problem;
+    for (const char byte : encodeFrame(framing, "{\"a\":1}") + encodeFrame(framing, "[]")) {
+      reader.feed(std::string(1, byte));
+      while (const auto message = reader.next(problem)) {
+        came.push_back(*message);
+      }
+    }
+    CHECK(problem.empty());
+    CHECK(came == std::vector<std::string>{"{\"a\":1}", "[]"});
+    CHECK(reader.rest().empty());
+  }
+  FrameReader lines(Framing::kLines);
+  lines.feed("\n");
+  std::string problem;
+  CHECK_FALSE(lines.next(problem));
+  CHECK_FALSE(problem.empty());
+}
+
+}  // namespace
+}  // namespace conformance
