@@ -202,7 +202,7 @@ class Checker {
   void checkAlternatives(const SchemaNode& schema, json::value& value, const std::string& path) {
     std::vector<const SchemaNode*> candidates;
     std::uint8_t types = 0;
-    const std::uint8_t type = isIntegral(value) ? kIntegerType : typeOf(value);
+    const std::uint8_t type = isIntegral(value) ? std::uint8_t{kIntegerType} : typeOf(value);
     for (const SchemaNode* form : schema.alternatives) {
       types |= form->types;
       if (accepts(*form, type)) {
