@@ -70,8 +70,10 @@ LaunchProfile LaunchFixture::profile() const {
   return made;
 }
 
-PreparedProfile LaunchFixture::prepared() const {
-  return {fixtureBubblewrap(), profile()};
+PreparedProfile LaunchFixture::prepared(const LaunchProfile& made) const {
+  struct stat status {};
+  REQUIRE(::stat(workspace().c_str(), &status) == 0);
+  return {fixtureBubblewrap(), made, {status.st_dev, status.st_ino}};
 }
 
 Command LaunchFixture::command(std::string executable, std::vector<std::string> arguments) {

@@ -59,7 +59,7 @@ TEST_CASE("a helper that is gone", "[unavailable]") {
   LaunchFixture fixture;
   LaunchProfile profile = fixture.profile();
   profile.helper = "/etc/passwd";  // there, but nothing that can be executed
-  checkUnavailable(runWith(fixture, {fixtureBubblewrap(), profile}), "execvp");
+  checkUnavailable(runWith(fixture, fixture.prepared(profile)), "execvp");
 }
 
 TEST_CASE("a bubblewrap that hangs is given up, with all it started", "[unavailable][slow]") {
