@@ -48,6 +48,7 @@ class LaunchFixture {
 
  private:
   TemporaryDirectory directory_;
+  DirectoryIdentity identity_;
 };
 
 /// The copy of bwrap that all fixtures launch.
