@@ -91,8 +91,8 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile) {
   auto process =
       launcher(io_.get_executor(), error, profile.bubblewrap(), {"--args", kArgumentsFd, "--", kGuestHelperPath});
   if (error) {
-    return Error(ErrorKind::kUnavailable, "the sandbox could not be started")
-        .withHint("check that bubblewrap is installed and may be executed")
+    return Error(ErrorKind::kUnavailable, "The sandbox could not be started")
+        .withHint("Check that bubblewrap is installed and may be executed")
         .withPrivate("start " + profile.bubblewrap() + ": " + errnoName(error.value()));
   }
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.id(), 0)));
@@ -104,6 +104,7 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile) {
   bwrapEnd_.start(std::move(pidfd), [this, keep = owner_.sharedOwner()] { onBwrapEnd(); });
   bwrap_ = process.detach();  // a process object would signal its number on destruction, reaped or not
   spawned_ = true;
+  workspace_ = profile.workspace();
   control_ = std::make_unique<ControlChannel>(io_, std::move(control->ours));
   setUpText_ = std::move(text->readEnd);
   return {};
@@ -167,7 +168,8 @@ void SandboxProcess::onMessage(HelperMessage message) {
     initEnded_ = true;
     finishWhenGone();
   });
-  if (killed_) {
+  end_.misplaced = workspace_ != DirectoryIdentity{message.ready.workspaceDevice, message.ready.workspaceInode};
+  if (killed_ || end_.misplaced) {
     kill();  // now that there is a handle on the namespace
     return;
   }

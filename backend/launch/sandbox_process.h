@@ -28,6 +28,7 @@ namespace stitchkit {
 struct SandboxEnd {
   bool ready = false;      ///< set-up had been finished
   bool timedOut = false;   ///< set-up took too long
+  bool misplaced = false;  ///< /workspace was another directory than the profile says
   bool signalled = false;  ///< outer bwrap died of a signal
   int exitCode = 0;        ///< bwrap's, which is the launched program's (128+n for signal n) when that ran
   std::string setUpText;   ///< bwrap's stderr, when it did not become ready; private
@@ -85,6 +86,7 @@ class SandboxProcess {
   ProcessWatch init_;
   boost::asio::steady_timer setUpTimer_;
   UniqueFd setUpText_;
+  DirectoryIdentity workspace_;
   SandboxEnd end_;
   bool spawned_ = false;
   bool killed_ = false;

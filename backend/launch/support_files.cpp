@@ -209,7 +209,7 @@ Step fillSet(const std::string& root, const std::vector<SupportSource>& sources)
 }
 
 Error supportError(const Failure& failure) {
-  return Error(ErrorKind::kUnavailable, "the files that guests need could not be made")
+  return Error(ErrorKind::kUnavailable, "The files that guests need could not be made")
       .withPrivate(std::string("support files: ") + failure.operation + ": " + errnoName(failure.error));
 }
 

@@ -107,7 +107,7 @@ TEST_CASE("the network is as the profile says", "[guest][view]") {
   open.resolvConf = fixture.workspace() + "/../resolv.conf";
   writeFile(open.resolvConf, "nameserver 192.0.2.1\n");
   std::string output;
-  const auto guest = Guest::start(fixture.io, {fixtureBubblewrap(), open},
+  const auto guest = Guest::start(fixture.io, fixture.prepared(open),
                                   LaunchFixture::shell("readlink /proc/self/ns/net; cat /etc/resolv.conf"), {}, {},
                                   [&](Result<GuestOutcome> outcome) { output = outcome.value().standardOutput; });
   fixture.io.restart();

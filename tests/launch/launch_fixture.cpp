@@ -56,6 +56,9 @@ TemporaryDirectory::~TemporaryDirectory() {
 
 LaunchFixture::LaunchFixture() {
   REQUIRE(::mkdir(workspace().c_str(), 0700) == 0);
+  struct stat status {};
+  REQUIRE(::stat(workspace().c_str(), &status) == 0);
+  identity_ = {status.st_dev, status.st_ino};
 }
 
 LaunchProfile LaunchFixture::profile() const {
@@ -70,8 +73,8 @@ LaunchProfile LaunchFixture::profile() const {
   return made;
 }
 
-PreparedProfile LaunchFixture::prepared() const {
-  return {fixtureBubblewrap(), profile()};
+PreparedProfile LaunchFixture::prepared(const LaunchProfile& made) const {
+  return {fixtureBubblewrap(), made, identity_};
 }
 
 Command LaunchFixture::command(std::string executable, std::vector<std::string> arguments) {

@@ -31,7 +31,8 @@ class LaunchFixture {
 
   [[nodiscard]] std::string workspace() const { return directory_.path() + "/workspace"; }
   [[nodiscard]] LaunchProfile profile() const;
-  [[nodiscard]] PreparedProfile prepared() const;
+  [[nodiscard]] PreparedProfile prepared() const { return prepared(profile()); }
+  [[nodiscard]] PreparedProfile prepared(const LaunchProfile& made) const;
 
   /// In /workspace, with ample limits.
   static Command command(std::string executable, std::vector<std::string> arguments = {});
@@ -47,6 +48,7 @@ class LaunchFixture {
 
  private:
   TemporaryDirectory directory_;
+  DirectoryIdentity identity_;
 };
 
 /// The copy of bwrap that all fixtures launch.

@@ -43,10 +43,10 @@ void checkUnavailable(const Result<GuestOutcome>& result, const std::string& hid
 
 TEST_CASE("a bubblewrap that is missing or something else", "[unavailable]") {
   LaunchFixture fixture;
-  checkUnavailable(runWith(fixture, {"/nonexistent/bwrap", fixture.profile()}), "ENOENT");
-  checkUnavailable(runWith(fixture, {"/etc/passwd", fixture.profile()}), "EACCES");
-  checkUnavailable(runWith(fixture, {"/usr/bin/false", fixture.profile()}), "exited with 1");
-  checkUnavailable(runWith(fixture, {"/usr/bin/true", fixture.profile()}), "exited with 0");
+  checkUnavailable(runWith(fixture, {"/nonexistent/bwrap", fixture.profile(), {}}), "ENOENT");
+  checkUnavailable(runWith(fixture, {"/etc/passwd", fixture.profile(), {}}), "EACCES");
+  checkUnavailable(runWith(fixture, {"/usr/bin/false", fixture.profile(), {}}), "exited with 1");
+  checkUnavailable(runWith(fixture, {"/usr/bin/true", fixture.profile(), {}}), "exited with 0");
 }
 
 TEST_CASE("a workspace that is gone", "[unavailable]") {
@@ -55,18 +55,30 @@ TEST_CASE("a workspace that is gone", "[unavailable]") {
   checkUnavailable(runWith(fixture, fixture.prepared()), "find source path");
 }
 
+TEST_CASE("a workspace that was replaced, by a directory or by a link", "[unavailable]") {
+  LaunchFixture fixture;
+  const PreparedProfile profile = fixture.prepared();
+  const std::string outside = fixture.workspace() + "-outside";
+  std::filesystem::rename(fixture.workspace(), fixture.workspace() + "-before");
+  std::filesystem::create_directory(outside);
+  SECTION("a directory") { std::filesystem::create_directory(fixture.workspace()); }
+  SECTION("a link") { std::filesystem::create_symlink(outside, fixture.workspace()); }
+  checkUnavailable(runWith(fixture, profile), "");
+  CHECK(std::filesystem::is_empty(outside));
+}
+
 TEST_CASE("a helper that is gone", "[unavailable]") {
   LaunchFixture fixture;
   LaunchProfile profile = fixture.profile();
   profile.helper = "/etc/passwd";  // there, but nothing that can be executed
-  checkUnavailable(runWith(fixture, {fixtureBubblewrap(), profile}), "execvp");
+  checkUnavailable(runWith(fixture, fixture.prepared(profile)), "execvp");
 }
 
 TEST_CASE("a bubblewrap that hangs is given up, with all it started", "[unavailable][slow]") {
   LaunchFixture fixture;
   const std::string fake = fixture.workspace() + "/fake";
   writeFile(fake, "#!/bin/sh\nsleep 300.101 &\nsleep 300.101\n", 0755);
-  const Result<GuestOutcome> result = runWith(fixture, {fake, fixture.profile()});
+  const Result<GuestOutcome> result = runWith(fixture, {fake, fixture.profile(), {}});
   REQUIRE(!result.has_value());
   CHECK(result.error().kind == ErrorKind::kUnavailable);
   CHECK(processesNamed("300.101") == 0);
@@ -76,7 +88,7 @@ TEST_CASE("a bubblewrap that ends and leaves a child behind", "[unavailable]") {
   LaunchFixture fixture;
   const std::string fake = fixture.workspace() + "/fake";
   writeFile(fake, "#!/bin/sh\nsleep 300.102 &\nexit 1\n", 0755);
-  checkUnavailable(runWith(fixture, {fake, fixture.profile()}), "exited with 1");
+  checkUnavailable(runWith(fixture, {fake, fixture.profile(), {}}), "exited with 1");
   CHECK(processesNamed("300.102") == 0);
 }
 
