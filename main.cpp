@@ -29,8 +29,9 @@ constexpr int kExitHostGone = 1;
 /// One run of the sidecar. The members are in the order in which they depend on each other.
 class Sidecar {
  public:
-  Sidecar(const CommandLine& line, Privilege privilege, Stdio stdio)
+  Sidecar(const CommandLine& line, Privilege privilege, Warden warden, Stdio stdio)
       : privilege_(std::move(privilege)),
+        warden_(std::make_shared<Warden>(std::move(warden))),
         workers_(loop_, kWorkerThreads),
         transport_(loop_.context(), std::move(stdio), line.framing, line.maxMessageBytes),
         backend_(loop_, workers_, backendConfig(line), hooks()),
@@ -58,7 +59,7 @@ class Sidecar {
 
  private:
   BackendConfig backendConfig(const CommandLine& line) const {
-    return {privilege_.stateDirectory, line.name, line.bubblewrap, line.maxConcurrentCommands, privilege_.stayedRoot};
+    return {privilege_.stateDirectory, line.name, line.bubblewrap, line.maxConcurrentCommands, warden_, privilege_.stayedRoot};
   }
 
   Backend::Hooks hooks() {
@@ -107,6 +108,7 @@ class Sidecar {
   }
 
   Privilege privilege_;
+  std::shared_ptr<Warden> warden_;
   AsioLoop loop_;
   Workers workers_;
   StdioTransport transport_;
@@ -119,6 +121,12 @@ class Sidecar {
   int exitCode_ = 0;
 };
 
+int cannotStart(const Error& error) {
+  logLine(LogLevel::kError, error.message + (error.privateDetail.empty() ? "" : ": " + error.privateDetail) +
+                                (error.hint.empty() ? "" : ". " + error.hint));
+  return EXIT_FAILURE;
+}
+
 int serve(const CommandLine& line) {
   setLogLevel(line.logLevel);
   std::signal(SIGPIPE, SIG_IGN);
@@ -128,15 +136,16 @@ int serve(const CommandLine& line) {
   Stdio stdio = takeStdio();
   Result<Privilege> privilege = settlePrivilege(line.privilege);
   if (!privilege) {
-    const Error& error = privilege.error();
-    logLine(LogLevel::kError, error.message + (error.privateDetail.empty() ? "" : ": " + error.privateDetail) +
-                                  (error.hint.empty() ? "" : ". " + error.hint));
-    return EXIT_FAILURE;
+    return cannotStart(privilege.error());
   }
   if (!privilege->note.empty()) {
     logLine(LogLevel::kInfo, privilege->note);
   }
-  return Sidecar(line, std::move(*privilege), std::move(stdio)).run();
+  Result<Warden> warden = Warden::start();
+  if (!warden) {
+    return cannotStart(warden.error());
+  }
+  return Sidecar(line, std::move(*privilege), std::move(*warden), std::move(stdio)).run();
 }
 
 }  // namespace

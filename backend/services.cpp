@@ -43,10 +43,11 @@ Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& serv
   profile.network = policy == NetworkPolicy::kAllowAll ? NetworkMode::kHost : NetworkMode::kDenied;
   profile.resolvConf = policy == NetworkPolicy::kAllowAll ? realResolvConf() : std::string();
   profile.tmpBytes = resources.tmpBytes;
-  profile.coverProcSys = services.config.staysRoot;
+  profile.coverKernel = services.config.staysRoot;
   profile.system = services.system;
   return std::make_shared<const PreparedProfile>(services.config.bubblewrap, profile,
-                                                 DirectoryIdentity{workspace.st_dev, workspace.st_ino});
+                                                 DirectoryIdentity{workspace.st_dev, workspace.st_ino},
+                                                services.config.warden.get());
 }
 
 Grade gradeOf(const BackendServices& services, NetworkPolicy policy) {

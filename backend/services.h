@@ -6,6 +6,7 @@
 
 #include "backend/launch/launch_profile.h"
 #include "backend/launch/support_files.h"
+#include "backend/launch/warden.h"
 #include "backend/requests.h"
 #include "backend/storage/session_store.h"
 #include "rpc/asio_loop.h"
@@ -19,6 +20,7 @@ struct BackendConfig {
   std::string name = "bubblewrap";
   std::string bubblewrap = "/usr/bin/bwrap";
   int maxConcurrentCommands = 8;
+  std::shared_ptr<Warden> warden;  ///< ends guests when the sidecar was killed
   bool staysRoot = false;  ///< --allow-root: what root could write below /proc is covered, and the grade says so
 };
 

@@ -1,5 +1,6 @@
 #include "rpc/peer.h"
 
+#include <set>
 #include <utility>
 
 #include "rpc/base/limits.h"
@@ -46,6 +47,7 @@ Error hostError(const json::value& payload) {
 // Collects the answers of a batch; sent as one array when the last is there.
 struct Peer::Batch {
   std::vector<std::string> answers;  // in the order of the members; "" for one that has none yet
+  std::set<std::string> ids;         // of its requests: in flight until the batch is answered
   std::size_t open = 1;              // the members still to be answered, and the reading of the batch itself
 };
 
@@ -135,7 +137,7 @@ void Peer::admit(RequestMessage request, const std::shared_ptr<Batch>& batch) {
   const RequestId id = request.id.value_or(nullptr);
   const bool findable = !id.is_null();
   std::string key = findable ? toText(id) : std::string();
-  if (findable && inFlight_.count(key) != 0) {
+  if (findable && (inFlight_.count(key) != 0 || (batch && !batch->ids.insert(key).second))) {
     refuse(
         nullptr,
         Error(ErrorKind::kInvalidRequest, "A request with this id is still in flight").withDetail("id", idDetail(id)),

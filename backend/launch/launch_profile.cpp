@@ -41,8 +41,9 @@ void appendTmpfs(Arguments& arguments, std::uint64_t bytes, std::string_view pat
 }
 
 void appendKernelFiles(Arguments& arguments, const LaunchProfile& profile) {
-  append(arguments, {"--proc", "/proc"});
-  if (profile.coverProcSys) {
+  // Of /proc/sys some belongs to the guest's own namespaces and would be writable; nothing needs that.
+  append(arguments, {"--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"});
+  if (profile.coverKernel) {
     for (const std::string& path : profile.system.procCovers) {
       append(arguments, {"--ro-bind", path, path});
     }
@@ -69,8 +70,9 @@ std::vector<std::string> bubblewrapArguments(const LaunchProfile& profile) {
   return arguments;
 }
 
-PreparedProfile::PreparedProfile(std::string bubblewrap, const LaunchProfile& profile, DirectoryIdentity workspace)
-    : bubblewrap_(std::move(bubblewrap)), workspace_(workspace) {
+PreparedProfile::PreparedProfile(std::string bubblewrap, const LaunchProfile& profile, DirectoryIdentity workspace,
+                                 Warden* warden)
+    : bubblewrap_(std::move(bubblewrap)), workspace_(workspace), warden_(warden) {
   for (const std::string& argument : bubblewrapArguments(profile)) {
     argumentBlock_ += argument;
     argumentBlock_ += '\0';

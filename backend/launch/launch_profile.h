@@ -13,6 +13,8 @@
 
 namespace stitchkit {
 
+class Warden;
+
 enum class NetworkMode : std::uint8_t {
   kDenied,  ///< a network namespace with nothing in it but a loopback of its own
   kHost,    ///< the host's network and its resolv.conf
@@ -31,7 +33,7 @@ struct LaunchProfile {
   std::string resolvConf;    ///< the host's real resolv.conf; bound only under kHost; "" when it has none
   NetworkMode network = NetworkMode::kDenied;
   std::uint64_t tmpBytes = 0;  ///< size of /tmp
-  bool coverProcSys = false;   ///< the sidecar stays root (--allow-root): cover what root may write below /proc
+  bool coverKernel = false;    ///< the sidecar stays root (--allow-root): cover what else root may write below /proc
   SystemLayout system;
 };
 
@@ -49,11 +51,14 @@ struct DirectoryIdentity {
 /// A profile made ready for many launches. Immutable, so that it may be shared.
 class PreparedProfile {
  public:
-  /// `bubblewrap` is the host path of bwrap; `workspace` is what a launch must find on /workspace to go on.
-  PreparedProfile(std::string bubblewrap, const LaunchProfile& profile, DirectoryIdentity workspace);
+  /// `bubblewrap` is the host path of bwrap; `workspace` is what a launch must find on /workspace to go on; `warden`
+  /// outlives every launch. Without one a hostile guest can outlive a killed sidecar.
+  PreparedProfile(std::string bubblewrap, const LaunchProfile& profile, DirectoryIdentity workspace,
+                  Warden* warden = nullptr);
 
   [[nodiscard]] const std::string& bubblewrap() const noexcept { return bubblewrap_; }
   [[nodiscard]] const DirectoryIdentity& workspace() const noexcept { return workspace_; }
+  [[nodiscard]] Warden* warden() const noexcept { return warden_; }
   /// The arguments as `--args FD` reads them: each ends in NUL.
   [[nodiscard]] const std::string& argumentBlock() const noexcept { return argumentBlock_; }
 
@@ -61,6 +66,7 @@ class PreparedProfile {
   std::string bubblewrap_;
   std::string argumentBlock_;
   DirectoryIdentity workspace_;
+  Warden* warden_;
 };
 
 }  // namespace stitchkit

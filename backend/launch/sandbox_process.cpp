@@ -14,6 +14,7 @@
 
 #include "backend/launch/descriptors.h"
 #include "backend/launch/guest_launcher.h"
+#include "backend/launch/warden.h"
 
 namespace stitchkit {
 namespace {
@@ -105,6 +106,7 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile) {
   bwrap_ = process.detach();  // a process object would signal its number on destruction, reaped or not
   spawned_ = true;
   workspace_ = profile.workspace();
+  warden_ = profile.warden();
   control_ = std::make_unique<ControlChannel>(io_, std::move(control->ours));
   setUpText_ = std::move(text->readEnd);
   return {};
@@ -164,16 +166,18 @@ void SandboxProcess::onMessage(HelperMessage message) {
   if (end_.ready || !message.descriptor) {
     return;
   }
+  const bool guarded = warden_ == nullptr || warden_->watch(message.descriptor.get()).has_value();
   init_.start(std::move(message.descriptor), [this, keep = owner_.sharedOwner()] {
     initEnded_ = true;
     finishWhenGone();
   });
   end_.misplaced = workspace_ != DirectoryIdentity{message.ready.workspaceDevice, message.ready.workspaceInode};
-  if (killed_ || end_.misplaced) {
+  if (killed_ || end_.misplaced || !guarded) {
     kill();  // now that there is a handle on the namespace
     return;
   }
   end_.ready = true;
+  setUpText_.reset();  // what comes now, a guest could have written through its pid 1
   setUpTimer_.cancel();
   owner_.onReady();
 }

@@ -87,6 +87,7 @@ class SandboxProcess {
   boost::asio::steady_timer setUpTimer_;
   UniqueFd setUpText_;
   DirectoryIdentity workspace_;
+  Warden* warden_ = nullptr;
   SandboxEnd end_;
   bool spawned_ = false;
   bool killed_ = false;

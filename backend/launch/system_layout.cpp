@@ -13,8 +13,8 @@ namespace {
 constexpr const char* kSystemDirectories[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 
 // Switches of the kernel and of devices; those that the machine has are bound read-only over themselves.
-constexpr const char* kProcCovers[] = {"/proc/sys",  "/proc/sysrq-trigger", "/proc/irq",    "/proc/bus", "/proc/fs",
-                                       "/proc/acpi", "/proc/scsi",          "/proc/asound", "/proc/mtrr"};
+constexpr const char* kProcCovers[] = {"/proc/sysrq-trigger", "/proc/irq",  "/proc/bus",    "/proc/fs",
+                                       "/proc/acpi",          "/proc/scsi", "/proc/asound", "/proc/mtrr"};
 
 // A link that leads anywhere but into /usr would dangle in the guest; bwrap binds what it leads to instead.
 std::string linkIntoUsr(const char* path) {

@@ -73,7 +73,7 @@ TEST_CASE("what a guest writes into the streams of its pid 1 is bounded and chan
   const long before = countersOf(sidecar.pid()).residentKib;
   const auto flooded = session.sh(
       "for n in 1 2; do timeout 2 head -c 50000000 /dev/zero > /proc/1/fd/$n; done 2>/dev/null; "
-      "echo 'bwrap: setting up uid map: Permission denied' > /proc/1/fd/2; echo done; exit 5");
+      "timeout 2 sh -c 'echo bwrap: setting up uid map: Permission denied > /proc/1/fd/2' 2>/dev/null; echo done; exit 5");
   CHECK(flooded.exitCode == 5);
   CHECK(flooded.out == "done\n");
   CHECK(countersOf(sidecar.pid()).residentKib - before < 32L * 1024);

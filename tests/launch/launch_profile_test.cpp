@@ -20,7 +20,7 @@ LaunchProfile sample() {
   profile.resolvConf = "/run/resolve/resolv.conf";
   profile.tmpBytes = 4096;
   profile.system.directories = {{"/bin", "usr/bin"}, {"/lib64", ""}};
-  profile.system.procCovers = {"/proc/sys", "/proc/irq"};
+  profile.system.procCovers = {"/proc/irq"};
   return profile;
 }
 
@@ -86,13 +86,13 @@ TEST_CASE("the host's network comes with its resolv.conf, over the made one", "[
   CHECK(!holds(profile, {"/etc/resolv.conf"}));
 }
 
-TEST_CASE("for a root that stays root /proc is covered, after it is there", "[profile]") {
+TEST_CASE("/proc is covered after it is there, for a root that stays root more of it", "[profile]") {
   LaunchProfile profile = sample();
-  CHECK(!holds(profile, {"/proc/sys"}));
-  profile.coverProcSys = true;
+  CHECK(holds(profile, {"--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"}));
+  CHECK(!holds(profile, {"/proc/irq"}));
+  profile.coverKernel = true;
   const Arguments arguments = bubblewrapArguments(profile);
-  CHECK(positionOf(arguments, {"--ro-bind", "/proc/sys", "/proc/sys"}) > positionOf(arguments, {"--proc", "/proc"}));
-  CHECK(positionOf(arguments, {"--ro-bind", "/proc/irq", "/proc/irq"}) > 0);
+  CHECK(positionOf(arguments, {"--ro-bind", "/proc/irq", "/proc/irq"}) > positionOf(arguments, {"--proc", "/proc"}));
 }
 
 TEST_CASE("every tmpfs has a size, nothing is mounted below the workspace", "[profile]") {
@@ -106,7 +106,7 @@ TEST_CASE("every tmpfs has a size, nothing is mounted below the workspace", "[pr
 }
 
 TEST_CASE("the argument block ends each argument with NUL", "[profile]") {
-  const PreparedProfile prepared("/usr/bin/bwrap", sample());
+  const PreparedProfile prepared("/usr/bin/bwrap", sample(), {});
   const Arguments arguments = bubblewrapArguments(sample());
   CHECK(static_cast<std::size_t>(std::count(prepared.argumentBlock().begin(), prepared.argumentBlock().end(), '\0')) ==
         arguments.size());
@@ -118,5 +118,5 @@ TEST_CASE("the machine's system directories are found", "[profile]") {
   const auto bin = std::find_if(layout.directories.begin(), layout.directories.end(),
                                 [](const SystemDirectory& directory) { return directory.path == "/bin"; });
   REQUIRE(bin != layout.directories.end());
-  CHECK(std::find(layout.procCovers.begin(), layout.procCovers.end(), "/proc/sys") != layout.procCovers.end());
+  CHECK(std::find(layout.procCovers.begin(), layout.procCovers.end(), "/proc/irq") != layout.procCovers.end());
 }

@@ -1,18 +1,19 @@
 #include "tests/support/processes.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
 #include <thread>
+
+#include "rpc/base/unique_fd.h"
 
 namespace stitchkit::testing {
 namespace {
@@ -49,9 +50,16 @@ std::vector<pid_t> allProcesses() {
   return pids;
 }
 
+// What could be read of it: the process may end meanwhile.
 std::string procFile(pid_t pid, const char* name) {
-  std::ifstream stream("/proc/" + std::to_string(pid) + "/" + name, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char part[4096];
+  for (ssize_t size = 0; (size = ::read(file.get(), part, sizeof part)) > 0;) {
+    text.append(part, static_cast<std::size_t>(size));
+  }
+  return text;
 }
 
 // Empty when the process is gone.

@@ -1,0 +1,40 @@
+// A small process that outlives a killed sidecar by an instant, to end the guests that are left.
+//
+// A sandbox's init dies with bwrap and bwrap with the sidecar by parent-death signals. A guest may run with the rights
+// of its init, though, and so can make it forget that signal (ptrace). The warden is outside of every sandbox, where no
+// guest reaches it, holds a pidfd of each init, and kills them all when the sidecar's end of its socket closes, however
+// that comes about.
+#pragma once
+
+#include <sys/types.h>
+
+#include "rpc/base/error.h"
+#include "rpc/base/unique_fd.h"
+
+namespace stitchkit {
+
+/// Loop thread only, but for start().
+class Warden {
+ public:
+  /// Forks it. Before any thread exists, and as the user that guests are started by. Errors: kUnavailable.
+  static Result<Warden> start();
+
+  Warden(Warden&& other) noexcept;
+  Warden& operator=(Warden&&) = delete;
+  Warden(const Warden&) = delete;
+  Warden& operator=(const Warden&) = delete;
+  /// Ends it and waits until it is gone. No guest may be left that should go on.
+  ~Warden();
+
+  /// Puts a namespace's init under watch until it has ended. To be called before anything of the guest runs.
+  /// Errors: kUnavailable; then the guest must not run.
+  Result<void> watch(int initPidfd);
+
+ private:
+  Warden(UniqueFd socket, pid_t pid) noexcept : socket_(std::move(socket)), pid_(pid) {}
+
+  UniqueFd socket_;
+  pid_t pid_ = -1;
+};
+
+}  // namespace stitchkit
