@@ -110,6 +110,45 @@ TEST_CASE("SIGKILL, SIGSEGV and SIGABRT of the sidecar leave no guest") {
   CHECK(onlyDescendants({}));
 }
 
+TEST_CASE("a guest that makes its pid 1 forget its parent does not outlive anything either") {
+  const StartAs startAs = GENERATE(from_range(startModes()));
+  const std::string end = GENERATE("deadline", "process.stop", "handle.stop", "SIGTERM", "SIGKILL");
+  CAPTURE(startAs, end);
+  SidecarOptions options;
+  options.startAs = startAs;
+  Sidecar sidecar(options);
+  Session session(sidecar);
+  const std::string program = session.install("pid1_takeover");
+  const std::string marker = "m" + uniqueDigits();
+  Json params = session.commandParams({program, marker}, {{"timeoutMs", end == "deadline" ? 1000 : 50000}});
+  params["stream"] = true;
+  const Json process = sidecar.call("session.spawn", params).at("process");
+  const std::string said = sidecar.outputBytes();
+  CAPTURE(said);
+  REQUIRE(said.starts_with("takeover="));
+  if (end == "deadline") {
+    CHECK(sidecar.callError("process.result", {{"process", process}}).at("/data/reason"_json_pointer) == "deadline");
+  } else if (end == "process.stop") {
+    sidecar.call("process.stop", {{"process", process}});
+  } else if (end == "handle.stop") {
+    session.stop();
+  } else {
+    sidecar.kill(end == "SIGTERM" ? SIGTERM : SIGKILL);
+    REQUIRE(sidecar.waitForExit());
+  }
+  CHECK(noGuestSoon(marker, Milliseconds(1000)));
+  if (!sidecar.running()) {
+    // Whatever the sidecar's death has left, its successor has not.
+    options.state = sidecar.state();
+    Sidecar successor(options);
+    const Session taken(successor, "deny-all", session.state());
+    CHECK(guestsAlive(marker).empty());
+  }
+  for (const pid_t pid : guestsAlive(marker)) {
+    ::kill(pid, SIGKILL);
+  }
+}
+
 TEST_CASE("the end of input waits for requests in flight and for nothing else") {
   const StartAs startAs = GENERATE(from_range(startModes()));
   CAPTURE(startAs);

@@ -23,12 +23,12 @@ int main(void) {
   report("umount-proc", umount2("/proc", DETACH));
   report("umount-usr", umount2("/usr", DETACH));
   report("umount-workspace", umount2("/workspace", DETACH));
-  report("pivot-root", syscall(SYS_pivot_root, "/tmp", "/tmp"));
-  report("chroot", chroot("/tmp"));
   report("unshare-mount", unshare(CLONE_NEWNS));
   report("fsopen", syscall(SYS_fsopen, "tmpfs", 0));
   report("open-tree", syscall(SYS_open_tree, AT_FDCWD, "/usr", OPEN_TREE_CLONE));
   struct mount_attr writable = {.attr_clr = MOUNT_ATTR_RDONLY};
   report("mount-setattr", syscall(SYS_mount_setattr, AT_FDCWD, "/usr", 0, &writable, sizeof writable));
+  report("pivot-root", syscall(SYS_pivot_root, "/tmp", "/tmp"));
+  report("chroot", chroot("/"));
   return 0;
 }
