@@ -157,8 +157,7 @@ void Backend::stageSession(const std::shared_ptr<Creation>& creation) {
         if (!session) {
           return std::move(session).error();
         }
-        auto profile =
-            makeProfile(*services, (*session)->workspacePath(), creation->params.network, creation->params.resources);
+        auto profile = makeProfile(*services, **session, creation->params.network, creation->params.resources);
         if (!profile) {
           return std::move(profile).error();
         }
@@ -198,8 +197,7 @@ void Backend::publishSession(const std::shared_ptr<Creation>& creation) {
         if (Result<void> published = creation->session->publish(); !published) {
           return std::move(published).error();
         }
-        return makeProfile(*services, creation->session->workspacePath(), creation->params.network,
-                           creation->params.resources);
+        return makeProfile(*services, *creation->session, creation->params.network, creation->params.resources);
       },
       [this, creation](Result<Profile> profile) {
         if (!profile) {

@@ -1,5 +1,8 @@
 #include "backend/services.h"
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <climits>
 #include <cstdlib>
 
@@ -23,14 +26,18 @@ BackendServices::BackendServices(AsioLoop& ownLoop, Workers& ownWorkers, Backend
       system(probeSystemLayout()),
       support(config.stateDirectory + "/support") {}
 
-Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& services, const std::string& workspacePath,
+Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& services, const StoredSession& session,
                                                            NetworkPolicy policy, const Resources& resources) {
   Result<SupportPaths> support = services.support.ensure();
   if (!support) {
     return std::move(support).error();
   }
+  struct stat workspace {};
+  if (::fstat(session.workspace().descriptor(), &workspace) != 0) {
+    return internalError("The workspace cannot be used", "fstat", errno);
+  }
   LaunchProfile profile;
-  profile.workspace = workspacePath;
+  profile.workspace = session.workspacePath();
   profile.etcDirectory = support->etcDirectory;
   profile.helper = support->helper;
   profile.network = policy == NetworkPolicy::kAllowAll ? NetworkMode::kHost : NetworkMode::kDenied;
@@ -38,7 +45,8 @@ Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& serv
   profile.tmpBytes = resources.tmpBytes;
   profile.coverProcSys = services.config.staysRoot;
   profile.system = services.system;
-  return std::make_shared<const PreparedProfile>(services.config.bubblewrap, profile);
+  return std::make_shared<const PreparedProfile>(services.config.bubblewrap, profile,
+                                                 DirectoryIdentity{workspace.st_dev, workspace.st_ino});
 }
 
 Grade gradeOf(const BackendServices& services, NetworkPolicy policy) {

@@ -1,7 +1,6 @@
 #include "backend/session_handle.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <chrono>
 #include <utility>
@@ -18,12 +17,6 @@ Error stoppedError() {
       .withHint("Attach again with backend.create and the state.");
 }
 
-bool sameFile(int one, int other) {
-  struct stat a {};
-  struct stat b {};
-  return ::fstat(one, &a) == 0 && ::fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 }  // namespace
 
 void proveIsolation(BackendServices& services, const PreparedProfile& profile,
@@ -33,17 +26,14 @@ void proveIsolation(BackendServices& services, const PreparedProfile& profile,
   request.flags = O_RDONLY | O_DIRECTORY;
   openInGuest(services.loop.context(), profile, request, kProbeTimeout,
               [session, done = std::move(done)](Result<UniqueFd> directory) {
-                if (!directory) {
-                  Error cause = std::move(directory).error();
-                  done(cause.kind == ErrorKind::kUnavailable
-                           ? std::move(cause)
-                           : Error(ErrorKind::kUnavailable, "Isolation could not be established")
-                                 .withPrivate("probe: " + cause.message + " " + cause.privateDetail));
-                } else if (!sameFile(directory->get(), session->workspace().descriptor())) {
-                  done(Error(ErrorKind::kUnavailable, "Isolation could not be established")
-                           .withPrivate("probe: the guest's /workspace is another directory"));
-                } else {
+                if (directory) {
                   done({});
+                } else if (directory.error().kind == ErrorKind::kUnavailable) {
+                  done(std::move(directory).error());
+                } else {
+                  const Error cause = directory.error();
+                  done(Error(ErrorKind::kUnavailable, "Isolation could not be established")
+                           .withPrivate("probe: " + cause.message + " " + cause.privateDetail));
                 }
               });
 }
@@ -150,7 +140,7 @@ void SessionHandle::setNetworkPolicy(NetworkPolicy policy, std::function<void(Re
   services_.workers.run(
       Workers::Kind::kInternal, 0,
       [this, self = shared_from_this(), session = session_, policy] {
-        return makeProfile(services_, session->workspacePath(), policy, resources_);
+        return makeProfile(services_, *session, policy, resources_);
       },
       [self = shared_from_this(), policy, finish](Result<std::shared_ptr<const PreparedProfile>> profile) {
         if (!profile) {

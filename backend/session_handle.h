@@ -83,7 +83,7 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   std::vector<Done> removeWaiters_;
 };
 
-/// Proves a profile by a real launch: a guest whose /workspace is the directory that `workspace` has open.
+/// Proves a profile by a real launch of a guest that opens its workspace. `session` is kept until it is over.
 void proveIsolation(BackendServices& services, const PreparedProfile& profile,
                     const std::shared_ptr<StoredSession>& session, std::function<void(Result<void>)> done);
 

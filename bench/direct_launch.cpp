@@ -1,6 +1,8 @@
 #include "bench/direct_launch.h"
 
+#include "backend/launch/launch_profile.h"
 #include "bench/child.h"
+#include "rpc/base/limits.h"
 #include "rpc/base/unique_fd.h"
 
 #include <fcntl.h>
@@ -9,7 +11,6 @@
 
 #include <array>
 #include <cerrno>
-#include <fstream>
 #include <stdexcept>
 #include <system_error>
 
@@ -19,35 +20,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void makeEtc(const fs::path& etc) {
-  fs::create_directories(etc);
-  std::ofstream(etc / "passwd") << "agent:x:1000:1000:Agent:/workspace:/bin/sh\n";
-  std::ofstream(etc / "group") << "agent:x:1000:\n";
-  std::ofstream(etc / "hosts") << "127.0.0.1 localhost\n127.0.1.1 sandbox.localdomain sandbox\n";
-  std::ofstream(etc / "nsswitch.conf") << "passwd: files\ngroup: files\nhosts: files dns\n";
-  fs::copy_file("/etc/ld.so.cache", etc / "ld.so.cache");
-}
-
-std::vector<std::string> makeProfile(const fs::path& etc, const fs::path& workspace) {
-  std::vector<std::string> profile{
-      "--unshare-user", "--unshare-all", "--disable-userns",  "--uid",         "1000",       "--gid", "1000",
-      "--hostname",     "sandbox",       "--die-with-parent", "--new-session", "--cap-drop", "ALL",   "--ro-bind",
-      "/usr",           "/usr"};
-  for (const char* name : {"bin", "sbin", "lib", "lib64"}) {
-    const fs::path path = fs::path("/") / name;
-    if (fs::is_symlink(path)) {
-      profile.insert(profile.end(), {"--symlink", fs::read_symlink(path), path});
-    } else if (fs::exists(path)) {
-      profile.insert(profile.end(), {"--ro-bind", path, path});
-    }
-  }
-  profile.insert(
-      profile.end(),
-      {"--proc",       "/proc",         "--dev",    "/dev",       "--size",       "67108864", "--tmpfs",    "/dev/shm",
-       "--remount-ro", "/dev",          "--size",   "268435456",  "--tmpfs",      "/tmp",     "--ro-bind",  etc,
-       "/etc",         "--bind",        workspace,  "/workspace", "--remount-ro", "/",        "--clearenv", "--setenv",
-       "PATH",         "/usr/bin:/bin", "--setenv", "HOME",       "/workspace",   "--chdir",  "/workspace", "--"});
-  return profile;
+std::vector<std::string> profileFor(const fs::path& workspace, const SupportPaths& support) {
+  LaunchProfile profile;
+  profile.workspace = workspace;
+  profile.etcDirectory = support.etcDirectory;
+  profile.helper = support.helper;
+  profile.tmpBytes = static_cast<std::uint64_t>(limits::kTmpBytes);
+  profile.system = probeSystemLayout();
+  std::vector<std::string> arguments = bubblewrapArguments(profile);
+  arguments.emplace_back("--");
+  return arguments;
 }
 
 struct OutputPipe {
@@ -79,10 +61,14 @@ void drain(const UniqueFd& first, const UniqueFd& second) {
 
 }  // namespace
 
-DirectLaunch::DirectLaunch(const fs::path& directory) {
-  fs::create_directories(directory / "workspace");
-  makeEtc(directory / "etc");
-  profile_ = makeProfile(directory / "etc", directory / "workspace");
+DirectLaunch::DirectLaunch(const fs::path& directory) : support_(directory / "support") {
+  const fs::path workspace = directory / "workspace";
+  fs::create_directories(workspace);
+  const Result<SupportPaths> support = support_.ensure();
+  if (!support) {
+    throw std::runtime_error(support.error().message + " " + support.error().privateDetail);
+  }
+  profile_ = profileFor(workspace, support.value());
 }
 
 void DirectLaunch::run(const std::vector<std::string>& command) const {

@@ -1,5 +1,7 @@
-// Bubblewrap started by hand with the sidecar's launch profile: what a command costs without the sidecar.
+// Bubblewrap started by hand with the sidecar's own launch profile: what a command costs without the sidecar.
 #pragma once
+
+#include "backend/launch/support_files.h"
 
 #include <filesystem>
 #include <string>
@@ -9,7 +11,7 @@ namespace stitchkit::bench {
 
 class DirectLaunch {
  public:
-  /// Makes `directory` with the guest's workspace and its /etc.
+  /// Makes `directory` with the guest's workspace, and the files that the sidecar lends to guests.
   explicit DirectLaunch(const std::filesystem::path& directory);
 
   /// Bubblewrap's arguments, the program's own name not among them; a command may follow.
@@ -19,6 +21,7 @@ class DirectLaunch {
   void run(const std::vector<std::string>& command) const;
 
  private:
+  SupportFiles support_;
   std::vector<std::string> profile_;
 };
 

@@ -137,7 +137,7 @@ class TreeCopier {
   const std::stop_token& stop_;
   std::vector<std::string> pending_{std::string()};  ///< directories whose entries are to be copied
   DirectoryReader reader_;
-  std::unique_ptr<char[]> buffer_ = std::make_unique<char[]>(kBufferBytes);
+  std::unique_ptr<char[]> buffer_ = std::make_unique_for_overwrite<char[]>(kBufferBytes);
   bool canClone_ = true;
   bool canCopyRange_ = true;
 };

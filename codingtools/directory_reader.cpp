@@ -13,9 +13,10 @@ namespace {
 constexpr std::size_t kBufferBytes = 32UL * 1024;
 }
 
-DirectoryReader::DirectoryReader() : buffer_(std::make_unique<std::byte[]>(kBufferBytes)) {}
-
 int DirectoryReader::start(int directory, off_t position) {
+  if (!buffer_) {
+    buffer_ = std::make_unique_for_overwrite<std::byte[]>(kBufferBytes);
+  }
   directory_ = directory;
   filled_ = 0;
   offset_ = 0;

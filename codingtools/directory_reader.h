@@ -17,8 +17,6 @@ class DirectoryReader {
     off_t next;          ///< where to go on after this entry, for start()
   };
 
-  DirectoryReader();
-
   /// Reads `directory` (readable, not owned, its offset is used) from `position` on; 0 is the beginning. 0 or errno.
   int start(int directory, off_t position = 0);
 
@@ -27,7 +25,7 @@ class DirectoryReader {
   [[nodiscard]] int error() const noexcept { return error_; }
 
  private:
-  std::unique_ptr<std::byte[]> buffer_;
+  std::unique_ptr<std::byte[]> buffer_;  ///< made at the first start()
   int directory_ = -1;
   std::size_t filled_ = 0;
   std::size_t offset_ = 0;

@@ -47,7 +47,7 @@ Error fileError(int errnoNumber, std::string_view operation) {
   if (words == kPathWords.end()) {
     return internalError("The file operation failed", operation, errnoNumber);
   }
-  return pathError(words->message, errnoNumber).withPrivate(std::string(operation));
+  return pathError(words->message, errnoNumber);
 }
 
 bool isSymlink(const Error& error) {

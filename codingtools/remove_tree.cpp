@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <string>
 #include <vector>
@@ -40,130 +41,148 @@ OpenOutcome openForRemoval(int parent, const char* name) {
   return openSegment(parent, name, kReadDirectory);
 }
 
-/// Walks down and up again with one descriptor. The way up is `..`, believed only when it leads to the directory that
-/// was left on the way down: whoever moves a directory meanwhile gets the walk to start again at the top.
+/// Walks down and up again. The directories of the last few levels stay open; for one above them the way up is `..`,
+/// believed only when it leads to the directory that was left on the way down: whoever moves a directory meanwhile gets
+/// the walk to start again at the top.
 class TreeRemover {
  public:
   TreeRemover(UniqueFd top, const std::stop_token& stop) : top_(std::move(top)), stop_(stop) {}
 
   /// 0, errno, or ECANCELED.
   int run() {
-    struct stat status {};
-    if (::fstat(top_.get(), &status) != 0) {
-      return errno;
-    }
-    grantAccess(top_.get(), status);
-    levels_.push_back({status.st_dev, status.st_ino, {}, 0});
-    int error = reader_.start(top_.get());
-    bool clean = true;
+    int error = startAtTop();
     while (error == 0) {
       if (stop_.stop_requested()) {
         return ECANCELED;
       }
-      const DirectoryReader::Entry* const entry = reader_.next();
+      const DirectoryReader::Entry* const entry = current().reader.next();
       if (entry != nullptr) {
-        clean = false;
+        clean_ = false;
         error = removeOne(*entry);
-      } else if (reader_.error() != 0) {
-        error = reader_.error();
+      } else if (current().reader.error() != 0) {
+        error = current().reader.error();
       } else if (levels_.size() > 1) {
         error = leave();
-      } else if (clean) {
+      } else if (clean_) {
         return 0;
       } else {
         // Done when a whole pass has found nothing.
-        clean = true;
         error = disturbed(ENOTEMPTY);
-        error = error == 0 ? reader_.start(top_.get()) : error;
+        error = error == 0 ? startAtTop() : error;
       }
     }
     return error;
   }
 
  private:
+  /// A directory on the way from the top to where we are.
   struct Level {
     dev_t device;
     ino_t inode;
     std::string name;  ///< in the level above
     off_t resume;      ///< where the level above goes on
   };
+  /// An open directory and how far it has been read.
+  struct Reading {
+    std::size_t depth = 0;
+    UniqueFd directory;
+    DirectoryReader reader;
+  };
+  static constexpr std::size_t kOpenLevels = 8;
 
-  [[nodiscard]] int current() const { return current_ ? current_.get() : top_.get(); }
-
-  static void grantAccess(int fd, const struct stat& status) {
-    if ((status.st_mode & S_IRWXU) != S_IRWXU) {
-      // Not ours to change: then removing its entries says why not.
-      static_cast<void>(::fchmod(fd, 0700));
-    }
-  }
+  Reading& reading(std::size_t depth) { return readings_[depth % kOpenLevels]; }
+  Reading& current() { return reading(levels_.size() - 1); }
+  int currentDirectory() { return current().directory.get(); }
 
   int disturbed(int error) { return ++disturbances_ > kMaxDisturbances ? error : 0; }
+
+  /// Makes `directory` the place of the deepest level, read from `position` on.
+  int read(UniqueFd directory, off_t position) {
+    Reading& place = current();
+    place.depth = levels_.size() - 1;
+    place.directory = std::move(directory);
+    return place.reader.start(place.directory.get(), position);
+  }
+
+  int startAtTop() {
+    levels_.clear();
+    clean_ = true;
+    OpenOutcome opened = openSegment(top_.get(), ".", kReadDirectory);
+    return opened.fd ? descend(std::move(opened.fd), {}, 0) : opened.error;
+  }
+
+  int descend(UniqueFd directory, std::string name, off_t resume) {
+    struct stat status {};
+    if (::fstat(directory.get(), &status) != 0) {
+      return errno;
+    }
+    if ((status.st_mode & S_IRWXU) != S_IRWXU) {
+      // Not ours to change: then removing its entries says why not.
+      static_cast<void>(::fchmod(directory.get(), 0700));
+    }
+    levels_.push_back({status.st_dev, status.st_ino, std::move(name), resume});
+    return read(std::move(directory), 0);
+  }
 
   int removeOne(const DirectoryReader::Entry& entry) {
     if (entry.type == DT_DIR) {
       return enter(entry.name, entry.next);
     }
-    if (::unlinkat(current(), entry.name, 0) == 0 || errno == ENOENT) {
+    if (::unlinkat(currentDirectory(), entry.name, 0) == 0 || errno == ENOENT) {
       return 0;
     }
     return errno == EISDIR ? enter(entry.name, entry.next) : errno;
   }
 
   int enter(const std::string& name, off_t resume) {
-    OpenOutcome opened = openForRemoval(current(), name.c_str());
+    OpenOutcome opened = openForRemoval(currentDirectory(), name.c_str());
     if (opened.error == ENOENT) {
       return 0;
     }
     if (opened.error == ELOOP || opened.error == ENOTDIR) {
-      return ::unlinkat(current(), name.c_str(), 0) == 0 || errno == ENOENT || errno == EISDIR ? 0 : errno;
+      // Something else by now. What is a directory once more, the next pass finds.
+      const bool gone = ::unlinkat(currentDirectory(), name.c_str(), 0) == 0 || errno == ENOENT || errno == EISDIR;
+      return gone ? 0 : errno;
     }
-    struct stat status {};
-    if (!opened.fd || ::fstat(opened.fd.get(), &status) != 0) {
-      return opened.fd ? errno : opened.error;
-    }
-    grantAccess(opened.fd.get(), status);
-    levels_.push_back({status.st_dev, status.st_ino, name, resume});
-    current_ = std::move(opened.fd);
-    return reader_.start(current());
+    return opened.fd ? descend(std::move(opened.fd), name, resume) : opened.error;
   }
 
   int leave() {
     const Level left = std::move(levels_.back());
     levels_.pop_back();
-    if (levels_.size() == 1) {
-      current_.reset();
-    } else {
-      OpenOutcome up = openSegment(current(), "..", kReadDirectory);
-      struct stat status {};
-      if (!up.fd || ::fstat(up.fd.get(), &status) != 0 || status.st_dev != levels_.back().device ||
-          status.st_ino != levels_.back().inode) {
-        return startAgain();
+    const std::size_t depth = levels_.size() - 1;
+    if (reading(depth).depth != depth) {
+      OpenOutcome up = depth == 0 ? openSegment(top_.get(), ".", kReadDirectory)
+                                  : openSegment(reading(depth + 1).directory.get(), "..", kReadDirectory);
+      if (!up.fd || !isLevel(up.fd.get(), levels_.back())) {
+        const int error = disturbed(EBUSY);
+        return error != 0 ? error : startAtTop();
       }
-      current_ = std::move(up.fd);
+      if (const int error = read(std::move(up.fd), left.resume); error != 0) {
+        return error;
+      }
     }
-    if (::unlinkat(current(), left.name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) {
-      return reader_.start(current(), left.resume);
+    if (::unlinkat(currentDirectory(), left.name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) {
+      return 0;
     }
     if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) {
       return errno;
     }
     // Filled again, or something else in its place by now: read this directory once more.
     const int error = disturbed(ENOTEMPTY);
-    return error != 0 ? error : reader_.start(current());
+    return error != 0 ? error : current().reader.start(currentDirectory());
   }
 
-  int startAgain() {
-    levels_.resize(1);
-    current_.reset();
-    const int error = disturbed(EBUSY);
-    return error != 0 ? error : reader_.start(top_.get());
+  static bool isLevel(int directory, const Level& level) {
+    struct stat status {};
+    return ::fstat(directory, &status) == 0 && status.st_dev == level.device && status.st_ino == level.inode;
   }
 
   UniqueFd top_;
-  UniqueFd current_;  ///< none while at the top
   const std::stop_token& stop_;
   std::vector<Level> levels_;
-  DirectoryReader reader_;
+  std::array<Reading, kOpenLevels> readings_;
+  bool clean_ = true;  ///< nothing was found since the top was last begun
   int disturbances_ = 0;
 };
 

@@ -60,6 +60,8 @@ class CaseRun {
   Problem fifoText(const Json& step);
   Problem fifoEnd(const Json& step);
 
+  /// Until what was sent is in the pipe.
+  Problem flush(Connection& peer, const Json& step);
   Problem sendSlices(const Json& step, const Json& slices, bool base64);
   Problem awaitAnswer(const Json& step, const Json& id);
   Problem judgeAnswer(const Json& step, const Json& answer);
@@ -249,7 +251,7 @@ Problem CaseRun::call(const Json& step) {
   }
   if (step.contains("as")) {
     calls_[step["as"].get<std::string>()] = id;
-    return std::nullopt;
+    return flush(*peer, step);
   }
   return awaitAnswer(step, id);
 }
@@ -312,25 +314,32 @@ Problem CaseRun::capture(const Json& step, const Json& from) {
   return std::nullopt;
 }
 
+Problem CaseRun::flush(Connection& peer, const Json& step) {
+  return peer.waitFor([&] { return peer.process().inputFlushed(); }, deadline(step));
+}
+
 Problem CaseRun::send(const Json& step) {
-  return connection(step)->send(step["send"], step.value("invalid", false));
+  Connection* peer = connection(step);
+  const Problem problem = peer->send(step["send"], step.value("invalid", false));
+  return problem ? problem : flush(*peer, step);
 }
 
 Problem CaseRun::sendSlices(const Json& step, const Json& slices, bool base64) {
   Connection* peer = connection(step);
   const Json list = slices.is_array() ? slices : Json::array({slices});
-  std::string whole;
   std::vector<std::string> parts;
   for (const auto& slice : list) {
     auto bytes = base64 ? decodeBase64(slice.get<std::string>()) : slice.get<std::string>();
     if (!bytes) {
       return "the case holds wrong base64";
     }
-    whole += *bytes;
     parts.push_back(std::move(*bytes));
   }
-  peer->sendRaw(parts.size() == 1 ? whole : std::string());
-  for (std::size_t i = 0; parts.size() > 1 && i < parts.size(); ++i) {
+  if (parts.size() == 1) {
+    peer->sendRaw(parts[0]);
+    return flush(*peer, step);
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
     peer->sendRaw(parts[i]);
     // Each slice is taken out of the pipe before the next goes in. The kernel tells no event for that.
     const Deadline until = deadline(step);
@@ -418,7 +427,7 @@ Problem CaseRun::drop(const Json& step) {
 
 Problem CaseRun::closeInput(const Json& step) {
   Connection* peer = connection(step);
-  if (Problem problem = peer->waitFor([&] { return peer->process().inputFlushed(); }, deadline(step))) {
+  if (Problem problem = flush(*peer, step)) {
     return problem;
   }
   peer->process().closeInput();
@@ -449,7 +458,7 @@ Problem CaseRun::signal(const Json& step) {
   static const std::map<std::string, int> numbers = {{"SIGTERM", SIGTERM}, {"SIGINT", SIGINT},   {"SIGKILL", SIGKILL},
                                                      {"SIGPIPE", SIGPIPE}, {"SIGSTOP", SIGSTOP}, {"SIGCONT", SIGCONT}};
   Connection* peer = connection(step);
-  if (Problem problem = peer->waitFor([&] { return peer->process().inputFlushed(); }, deadline(step))) {
+  if (Problem problem = flush(*peer, step)) {
     return problem;
   }
   peer->process().signal(numbers.at(step["signal"].get<std::string>()));

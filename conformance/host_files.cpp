@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "conformance/bytes.h"
+#include "conformance/interrupt.h"
 
 namespace conformance {
 namespace {
@@ -195,19 +196,20 @@ Problem HostFiles::awaitFifo(const std::string& path, const std::function<bool(c
   Fifo& fifo = found->second;
   while (!done(fifo)) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (left.count() <= 0) {
+    if (left.count() <= 0 || interrupted()) {
       return "the time was up; through the FIFO came " + show(Json(fifo.came)) +
              (fifo.ended ? ", then its end" : ", and it is still open");
     }
-    pollfd watched = {fifo.reader.get(), POLLIN, 0};
-    if (::poll(&watched, 1, static_cast<int>(std::min<long>(left.count(), 60000))) <= 0) {
+    std::array<pollfd, 2> watched = {{{fifo.reader.get(), POLLIN, 0}, {interruptDescriptor(), POLLIN, 0}}};
+    if (::poll(watched.data(), watched.size(), static_cast<int>(std::min<long>(left.count(), 60000))) <= 0 ||
+        watched[0].revents == 0) {
       continue;
     }
     std::array<char, 4096> block{};
     const ssize_t count = ::read(fifo.reader.get(), block.data(), block.size());
     if (count > 0) {
       fifo.came.append(block.data(), static_cast<std::size_t>(count));
-    } else if (count == 0 && (watched.revents & POLLHUP) != 0) {
+    } else if (count == 0 && (watched[0].revents & POLLHUP) != 0) {
       fifo.ended = true;
       if (!done(fifo)) {
         return "the FIFO's last writer is gone; through it came " + show(Json(fifo.came));

@@ -10,7 +10,8 @@ namespace conformance {
 
 using Json = nlohmann::json;
 
-/// Parses one value and nothing behind it. Stricter than most readers: a member name that comes twice is refused.
+/// Parses one value and nothing behind it. Stricter than most readers: a member name that comes twice is refused, and
+/// so are more than 512 levels.
 /// On failure nullopt, and `problem` says why.
 std::optional<Json> parseStrict(std::string_view text, std::string& problem);
 

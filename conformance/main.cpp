@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "conformance/case_run.h"
+#include "conformance/interrupt.h"
 #include "conformance/report.h"
 
 namespace conformance {
@@ -115,11 +116,14 @@ std::size_t runAll(const std::vector<Case>& cases, const Contract& contract, con
   std::size_t failed = 0;
   std::mutex mutex;
   const auto work = [&] {
-    for (std::size_t i = next++; i < cases.size(); i = next++) {
+    for (std::size_t i = next++; i < cases.size() && !interrupted(); i = next++) {
       const auto begin = std::chrono::steady_clock::now();
       const auto failure = runCase(cases[i], contract, options.settings);
       const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
       const std::scoped_lock lock(mutex);
+      if (interrupted()) {
+        return;
+      }
       if (failure) {
         ++failed;
         printFailure(std::cout, cases[i], *failure);
@@ -166,7 +170,13 @@ int main(const std::vector<std::string>& arguments) {
   if (!contract) {
     return fail(options->schema.string() + ": " + problem);
   }
+  if (!installInterruptHandler()) {
+    return fail("no signal handler can be installed");
+  }
   const std::size_t failed = runAll(cases, *contract, *options);
+  if (interrupted()) {
+    return fail("interrupted");
+  }
   std::cout << cases.size() - failed << " passed, " << failed << " failed\n";
   return failed > 0 || cases.empty() ? 1 : 0;
 }

@@ -14,6 +14,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "conformance/interrupt.h"
+
 namespace conformance {
 namespace {
 
@@ -150,7 +152,7 @@ bool Process::wait(const std::function<bool()>& done, Deadline deadline) {
   pollOnce(0);
   while (!done()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (left.count() <= 0) {
+    if (left.count() <= 0 || interrupted()) {
       return false;
     }
     pollOnce(static_cast<int>(std::min<long>(left.count(), 60000)));
@@ -165,10 +167,11 @@ bool Process::inputTaken() const {
 }
 
 void Process::pollOnce(int timeoutMs) {
-  std::array<pollfd, 4> watched = {{{sent_ == outgoing_.size() ? -1 : input_.get(), POLLOUT, 0},
+  std::array<pollfd, 5> watched = {{{sent_ == outgoing_.size() ? -1 : input_.get(), POLLOUT, 0},
                                     {output_.get(), POLLIN, 0},
                                     {errors_.get(), POLLIN, 0},
-                                    {ending_ ? -1 : pidfd_.get(), POLLIN, 0}}};
+                                    {ending_ ? -1 : pidfd_.get(), POLLIN, 0},
+                                    {interruptDescriptor(), POLLIN, 0}}};
   if (::poll(watched.data(), watched.size(), timeoutMs) <= 0) {
     return;
   }

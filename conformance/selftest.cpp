@@ -81,6 +81,8 @@ TEST_CASE("the reader is strict") {
   CHECK(parseStrict(R"({"a":{"a":1},"b":[{"a":1}]})", problem));
   CHECK_FALSE(parseStrict(R"({"a":1,"a":1})", problem));
   problem.clear();
+  CHECK_FALSE(parseStrict(std::string(100000, '[') + std::string(100000, ']'), problem));
+  problem.clear();
   CHECK_FALSE(parseStrict("1 2", problem));
   problem.clear();
   CHECK_FALSE(parseStrict("\"\xff\"", problem));

@@ -56,7 +56,6 @@ struct Peer::Pending {
   std::shared_ptr<Batch> batch;
   std::size_t batchSlot = 0;
   std::shared_ptr<Cancellation> cancellation = std::make_shared<Cancellation>();
-  bool done = false;
 };
 
 struct Peer::Queued {
@@ -179,9 +178,6 @@ void Peer::startNextQueued() {
   while (!serialBusy_ && !queued_.empty()) {
     Queued next = std::move(queued_.front());
     queued_.pop_front();
-    if (next.pending->done) {
-      continue;  // cancelled while it waited
-    }
     serialBusy_ = true;
     start(std::move(next.request), std::move(next.pending));
   }
@@ -218,9 +214,6 @@ JsonReply Peer::replyFor(const std::shared_ptr<Pending>& pending) {
 }
 
 void Peer::finish(const std::shared_ptr<Pending>& pending, std::string text) {
-  if (std::exchange(pending->done, true)) {
-    return;  // answered as cancelled before
-  }
   pending->cancellation->clear();
   if (pending->key.empty()) {
     anonymous_.erase(pending);

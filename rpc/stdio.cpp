@@ -17,16 +17,27 @@ bool isPollable(int fd) {
   return ::epoll_ctl(poller.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
+// Whether the descriptor is open. One that is not is filled with /dev/null, or the next file we open would take its
+// number. In ascending order: then open(2) gives just that number.
+bool isOpenElseFill(int number) {
+  const bool open = ::fcntl(number, F_GETFD) >= 0;
+  if (!open) {
+    [[maybe_unused]] const int filled = ::open("/dev/null", O_RDWR);
+  }
+  return open;
+}
+
 StdioStream take(int number, int accessMode) {
   StdioStream stream;
   struct stat status {};
-  const bool open = ::fstat(number, &status) == 0;
-  const bool reopen = open && (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode));
-  if (reopen) {
+  if (::fstat(number, &status) != 0) {
+    return stream;
+  }
+  if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
     const std::string path = "/proc/self/fd/" + std::to_string(number);
     stream.fd.reset(::open(path.c_str(), accessMode | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   }
-  if (!stream.fd && open) {
+  if (!stream.fd) {
     stream.fd.reset(::fcntl(number, F_DUPFD_CLOEXEC, 3));
   }
   if (stream.fd && S_ISFIFO(status.st_mode)) {
@@ -39,14 +50,18 @@ StdioStream take(int number, int accessMode) {
 }  // namespace
 
 Stdio takeStdio() {
+  const bool hasInput = isOpenElseFill(STDIN_FILENO);
+  const bool hasOutput = isOpenElseFill(STDOUT_FILENO);
+  isOpenElseFill(STDERR_FILENO);
   Stdio stdio;
-  stdio.input = take(STDIN_FILENO, O_RDONLY);
-  stdio.output = take(STDOUT_FILENO, O_WRONLY);
+  if (hasInput) {
+    stdio.input = take(STDIN_FILENO, O_RDONLY);
+  }
+  if (hasOutput) {
+    stdio.output = take(STDOUT_FILENO, O_WRONLY);
+  }
   const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   ::dup2(null.get(), STDIN_FILENO);
-  if (::fcntl(STDERR_FILENO, F_GETFD) < 0) {
-    ::dup2(null.get(), STDERR_FILENO);  // or the first file we open would become stderr
-  }
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   return stdio;
 }

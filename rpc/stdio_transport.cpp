@@ -2,6 +2,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include <poll.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -118,8 +119,14 @@ void StdioTransport::endInput() {
 // The kernel reports a hang-up of the reading side without being asked to write.
 void StdioTransport::watchOutput() {
   output_.async_wait(asio::posix::descriptor_base::wait_error, [this](error_code ec) {
-    if (!ec) {
+    if (ec) {
+      return;
+    }
+    pollfd end{output_.native_handle(), 0, 0};
+    if (::poll(&end, 1, 0) == 1 && (end.revents & (POLLERR | POLLHUP)) != 0) {
       outputGone();
+    } else {
+      watchOutput();  // Asio's word alone is not believed
     }
   });
 }

@@ -85,17 +85,22 @@ class Checker {
   }
 
  private:
-  void issue(const std::string& path, std::string message) { issues_.push_back({path, std::move(message)}); }
+  void issue(const std::string& path, std::string message) {
+    if (issues_.size() < kMaxIssues) {
+      issues_.push_back({path, std::move(message)});
+    }
+  }
 
   // JSON has one kind of number: 5.0 and 5 are the same integer.
-  static void normalise(const SchemaNode& schema, json::value& value) {
+  static bool isIntegral(const json::value& value) {
     constexpr double kExact = 9007199254740992.0;
-    if ((schema.types & kIntegerType) == 0 || !value.is_double()) {
-      return;
-    }
-    const double number = value.get_double();
-    if (number == std::floor(number) && std::abs(number) <= kExact) {
-      value = static_cast<std::int64_t>(number);
+    return value.is_double() && value.get_double() == std::floor(value.get_double()) &&
+           std::abs(value.get_double()) <= kExact;
+  }
+
+  static void normalise(const SchemaNode& schema, json::value& value) {
+    if ((schema.types & kIntegerType) != 0 && isIntegral(value)) {
+      value = static_cast<std::int64_t>(value.get_double());
     }
   }
 
@@ -197,9 +202,10 @@ class Checker {
   void checkAlternatives(const SchemaNode& schema, json::value& value, const std::string& path) {
     std::vector<const SchemaNode*> candidates;
     std::uint8_t types = 0;
+    const std::uint8_t type = isIntegral(value) ? std::uint8_t{kIntegerType} : typeOf(value);
     for (const SchemaNode* form : schema.alternatives) {
       types |= form->types;
-      if (accepts(*form, typeOf(value))) {
+      if (accepts(*form, type)) {
         candidates.push_back(form);
       }
     }
@@ -233,7 +239,9 @@ class Checker {
     } else if (matches > 1) {
       issue(path, "matches more than one of its forms");
     } else {
-      issues_.insert(issues_.end(), fewest.begin(), fewest.end());
+      for (ValidationIssue& found : fewest) {
+        issue(found.path, std::move(found.message));
+      }
     }
   }
 

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <cstring>
@@ -44,7 +45,7 @@ UniqueFd takeDescriptor(msghdr& message) {
 ControlChannel::ControlChannel(boost::asio::io_context& io, UniqueFd socket) : socket_(io, socket.release()) {}
 
 ControlChannel::Receipt ControlChannel::receive(HelperMessage& message) {
-  char bytes[sizeof(LaunchReport)];
+  char bytes[std::max(sizeof(LaunchReport), sizeof(LaunchReady))];
   iovec part{bytes, sizeof bytes};
   DescriptorControl control{};
   msghdr header{};
@@ -63,13 +64,16 @@ ControlChannel::Receipt ControlChannel::receive(HelperMessage& message) {
     return Receipt::kEnd;
   }
   message.descriptor = takeDescriptor(header);
-  LaunchReport report{};
-  std::memcpy(&report, bytes, static_cast<std::size_t>(size));
-  if (report.magic != LAUNCH_MAGIC || (size != sizeof(LaunchReady) && size != sizeof(LaunchReport))) {
-    return Receipt::kEnd;
+  static_assert(sizeof(LaunchReady) != sizeof(LaunchReport), "told apart by size");
+  if (size == sizeof(LaunchReport)) {
+    std::memcpy(&message.report.emplace(), bytes, sizeof(LaunchReport));
+    return message.report->magic == LAUNCH_MAGIC ? Receipt::kMessage : Receipt::kEnd;
   }
-  message.report = size == sizeof(LaunchReport) ? std::optional(report) : std::nullopt;
-  return Receipt::kMessage;
+  if (size == sizeof(LaunchReady)) {
+    std::memcpy(&message.ready, bytes, sizeof(LaunchReady));
+    return message.ready.magic == LAUNCH_MAGIC ? Receipt::kMessage : Receipt::kEnd;
+  }
+  return Receipt::kEnd;
 }
 
 Result<void> ControlChannel::send(const LaunchPacket& packet, std::span<const int> descriptors) {

@@ -15,6 +15,7 @@ namespace stitchkit {
 /// One message of the helper: ready, or a report.
 struct HelperMessage {
   std::optional<LaunchReport> report;  ///< nullopt: ready
+  LaunchReady ready{};                 ///< when there is no report
   UniqueFd descriptor;                 ///< what came with it, close-on-exec; may be none
 };
 

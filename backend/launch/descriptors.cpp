@@ -10,7 +10,7 @@
 namespace stitchkit {
 
 Error launchResourceError(std::string_view operation, int errnoNumber) {
-  return Error(ErrorKind::kUnavailable, "a guest could not be started")
+  return Error(ErrorKind::kUnavailable, "A guest could not be started")
       .withPrivate(std::string(operation) + ": " + errnoName(errnoNumber));
 }
 

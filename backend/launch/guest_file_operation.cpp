@@ -32,7 +32,7 @@ class FileOperation final : public GuestFileOperation,
     deadline_.expires_after(timeout);
     deadline_.async_wait([this, keep = shared_from_this()](boost::system::error_code error) {
       if (!error) {
-        end(Error(ErrorKind::kLimit, "the file operation took too long").withReason("deadline"));
+        end(Error(ErrorKind::kLimit, "The file operation took too long").withReason("deadline"));
       }
     });
     if (Result<void> started = sandbox_.start(profile); !started) {
@@ -41,7 +41,7 @@ class FileOperation final : public GuestFileOperation,
     }
   }
 
-  void cancel() override { end(Error(ErrorKind::kCancelled, "the file operation was cancelled")); }
+  void cancel() override { end(Error(ErrorKind::kCancelled, "The file operation was cancelled")); }
 
   std::shared_ptr<SandboxProcess::Owner> sharedOwner() override { return shared_from_this(); }
 

@@ -7,35 +7,39 @@ namespace stitchkit {
 Error launchReportError(const LaunchReport& report) {
   switch (report.step) {
     case kLaunchStepDirectory:
-      return pathError("the working directory cannot be entered", report.error);
+      return pathError("The working directory cannot be entered", report.error);
     case kLaunchStepFile:
-      return pathError("the path cannot be used", report.error);
+      return pathError("The path cannot be used", report.error);
     case kLaunchStepExec:
       if (report.error == E2BIG) {
-        return Error(ErrorKind::kLimit, "arguments and environment are too large for the kernel")
+        return Error(ErrorKind::kLimit, "Arguments and environment are too large for the kernel")
             .withReason("arguments");
       }
       break;
     default:
       break;
   }
-  return Error(ErrorKind::kUnavailable, "the guest could not be started")
+  return Error(ErrorKind::kUnavailable, "The guest could not be started")
       .withPrivate("launch helper, step " + std::to_string(report.step) + ": " + errnoName(report.error));
 }
 
 Error setUpError(const SandboxEnd& end) {
+  if (end.misplaced) {
+    return Error(ErrorKind::kUnavailable, "The session's workspace was replaced on the host")
+        .withHint("Stop the handle and see what stands in the workspace's place.");
+  }
   if (end.timedOut) {
-    return Error(ErrorKind::kUnavailable, "the sandbox was not set up in time").withPrivate(end.setUpText);
+    return Error(ErrorKind::kUnavailable, "The sandbox was not set up in time").withPrivate(end.setUpText);
   }
   if (end.ready) {
-    return Error(ErrorKind::kUnavailable, "the sandbox was ended from outside");
+    return Error(ErrorKind::kUnavailable, "The sandbox was ended from outside");
   }
   std::string detail = end.signalled ? "bwrap died of a signal" : "bwrap exited with " + std::to_string(end.exitCode);
   if (!end.setUpText.empty()) {
     detail += ": " + end.setUpText;
   }
-  return Error(ErrorKind::kUnavailable, "the sandbox could not be set up")
-      .withHint("check that bubblewrap works for this user and that user namespaces are enabled")
+  return Error(ErrorKind::kUnavailable, "The sandbox could not be set up")
+      .withHint("Check that bubblewrap works for this user and that user namespaces are enabled")
       .withPrivate(std::move(detail));
 }
 

@@ -69,8 +69,8 @@ std::vector<std::string> bubblewrapArguments(const LaunchProfile& profile) {
   return arguments;
 }
 
-PreparedProfile::PreparedProfile(std::string bubblewrap, const LaunchProfile& profile)
-    : bubblewrap_(std::move(bubblewrap)) {
+PreparedProfile::PreparedProfile(std::string bubblewrap, const LaunchProfile& profile, DirectoryIdentity workspace)
+    : bubblewrap_(std::move(bubblewrap)), workspace_(workspace) {
   for (const std::string& argument : bubblewrapArguments(profile)) {
     argumentBlock_ += argument;
     argumentBlock_ += '\0';

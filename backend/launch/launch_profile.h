@@ -38,19 +38,29 @@ struct LaunchProfile {
 /// bubblewrap's arguments up to the program, which is kGuestHelperPath.
 std::vector<std::string> bubblewrapArguments(const LaunchProfile& profile);
 
+/// Which directory a path should mean, whatever is put in its place meanwhile.
+struct DirectoryIdentity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+
+  friend bool operator==(const DirectoryIdentity&, const DirectoryIdentity&) = default;
+};
+
 /// A profile made ready for many launches. Immutable, so that it may be shared.
 class PreparedProfile {
  public:
-  /// `bubblewrap` is the host path of bwrap.
-  PreparedProfile(std::string bubblewrap, const LaunchProfile& profile);
+  /// `bubblewrap` is the host path of bwrap; `workspace` is what a launch must find on /workspace to go on.
+  PreparedProfile(std::string bubblewrap, const LaunchProfile& profile, DirectoryIdentity workspace);
 
   [[nodiscard]] const std::string& bubblewrap() const noexcept { return bubblewrap_; }
+  [[nodiscard]] const DirectoryIdentity& workspace() const noexcept { return workspace_; }
   /// The arguments as `--args FD` reads them: each ends in NUL.
   [[nodiscard]] const std::string& argumentBlock() const noexcept { return argumentBlock_; }
 
  private:
   std::string bubblewrap_;
   std::string argumentBlock_;
+  DirectoryIdentity workspace_;
 };
 
 }  // namespace stitchkit

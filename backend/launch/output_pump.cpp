@@ -24,8 +24,9 @@ OutputPump::OutputPump(boost::asio::io_context& io, UniqueFd readEnd, Sink sink)
   pipe_.non_blocking(true);
 }
 
-void OutputPump::start(std::shared_ptr<void> keep) {
-  keep_ = std::move(keep);
+void OutputPump::start(const std::shared_ptr<void>& owner) {
+  owner_ = owner;
+  running_ = true;
   arm();
 }
 
@@ -39,14 +40,14 @@ void OutputPump::resume() {
 }
 
 void OutputPump::arm() {
-  if (paused_ || waiting_ || keep_ == nullptr) {
+  if (paused_ || waiting_ || !running_) {
     return;
   }
   waiting_ = true;
   pipe_.async_wait(boost::asio::posix::descriptor_base::wait_read,
-                   [this, keep = keep_](boost::system::error_code error) {
+                   [this, keep = owner_.lock()](boost::system::error_code error) {
                      waiting_ = false;
-                     if (!error && keep_ != nullptr && !paused_) {
+                     if (!error && running_ && !paused_) {
                        onReadable();
                      }
                    });
@@ -59,7 +60,7 @@ void OutputPump::onReadable() {
       arm();
       break;
     case Piece::kLast:
-      keep_.reset();
+      running_ = false;
       break;
   }
 }
@@ -76,7 +77,7 @@ OutputPump::Piece OutputPump::readPiece(std::size_t most) {
 }
 
 void OutputPump::drain() {
-  keep_.reset();
+  running_ = false;
   int available = 0;
   if (!pipe_.is_open() || ::ioctl(pipe_.native_handle(), FIONREAD, &available) != 0) {
     return;

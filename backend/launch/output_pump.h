@@ -19,8 +19,8 @@ class OutputPump {
   OutputPump(boost::asio::io_context& io, UniqueFd readEnd, Sink sink);
 
   /// Reads whenever there is something, one piece a turn of the loop, so that a flood does not hold up timers.
-  /// `keep` keeps the pump's owner alive while a wait is under way.
-  void start(std::shared_ptr<void> keep);
+  /// `owner` owns the pump and is kept alive while a wait is under way.
+  void start(const std::shared_ptr<void>& owner);
 
   /// While paused nothing is read: the guest's writes fill the pipe and then wait.
   void pause() noexcept;
@@ -38,7 +38,8 @@ class OutputPump {
 
   boost::asio::posix::stream_descriptor pipe_;
   Sink sink_;
-  std::shared_ptr<void> keep_;
+  std::weak_ptr<void> owner_;
+  bool running_ = false;
   bool paused_ = false;
   bool waiting_ = false;
 };

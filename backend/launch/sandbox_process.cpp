@@ -42,7 +42,7 @@ std::string takePipe(int fd) {
 }  // namespace
 
 SandboxProcess::SandboxProcess(boost::asio::io_context& io, Owner& owner)
-    : io_(io), owner_(owner), bwrap_(io.get_executor()), init_(io), setUpTimer_(io) {}
+    : io_(io), owner_(owner), bwrap_(io.get_executor()), bwrapEnd_(io), init_(io), setUpTimer_(io) {}
 
 SandboxProcess::~SandboxProcess() {
   kill();
@@ -56,11 +56,6 @@ Result<void> SandboxProcess::start(const PreparedProfile& profile) {
     return spawned;
   }
   auto keep = owner_.sharedOwner();
-  bwrap_.async_wait([this, keep](boost::system::error_code error, int status) {
-    if (!error) {
-      onReaped(status);
-    }
-  });
   setUpTimer_.expires_after(kSetUpTimeout);
   setUpTimer_.async_wait([this, keep](boost::system::error_code error) {
     if (!error && !end_.ready) {
@@ -96,12 +91,20 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile) {
   auto process =
       launcher(io_.get_executor(), error, profile.bubblewrap(), {"--args", kArgumentsFd, "--", kGuestHelperPath});
   if (error) {
-    return Error(ErrorKind::kUnavailable, "the sandbox could not be started")
-        .withHint("check that bubblewrap is installed and may be executed")
+    return Error(ErrorKind::kUnavailable, "The sandbox could not be started")
+        .withHint("Check that bubblewrap is installed and may be executed")
         .withPrivate("start " + profile.bubblewrap() + ": " + errnoName(error.value()));
   }
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.id(), 0)));
+  if (!pidfd) {
+    const int failure = errno;
+    ::kill(-process.id(), SIGKILL);  // reaped by the process object
+    return launchResourceError("pidfd_open", failure);
+  }
+  bwrapEnd_.start(std::move(pidfd), [this, keep = owner_.sharedOwner()] { onBwrapEnd(); });
   bwrap_ = process.detach();  // a process object would signal its number on destruction, reaped or not
   spawned_ = true;
+  workspace_ = profile.workspace();
   control_ = std::make_unique<ControlChannel>(io_, std::move(control->ours));
   setUpText_ = std::move(text->readEnd);
   return {};
@@ -118,9 +121,7 @@ void SandboxProcess::kill() noexcept {
   if (!std::exchange(killed_, true)) {
     control_->endSending();
   }
-  if (init_.is_open() && !initEnded_) {
-    ::syscall(SYS_pidfd_send_signal, init_.native_handle(), SIGKILL, nullptr, 0);
-  }
+  init_.kill();
   if (!reaped_) {
     ::kill(-bwrap_.id(), SIGKILL);
   }
@@ -163,8 +164,12 @@ void SandboxProcess::onMessage(HelperMessage message) {
   if (end_.ready || !message.descriptor) {
     return;
   }
-  awaitInit(std::move(message.descriptor));
-  if (killed_) {
+  init_.start(std::move(message.descriptor), [this, keep = owner_.sharedOwner()] {
+    initEnded_ = true;
+    finishWhenGone();
+  });
+  end_.misplaced = workspace_ != DirectoryIdentity{message.ready.workspaceDevice, message.ready.workspaceInode};
+  if (killed_ || end_.misplaced) {
     kill();  // now that there is a handle on the namespace
     return;
   }
@@ -173,22 +178,14 @@ void SandboxProcess::onMessage(HelperMessage message) {
   owner_.onReady();
 }
 
-void SandboxProcess::awaitInit(UniqueFd pidfd) {
-  init_.assign(pidfd.release());
-  init_.async_wait(boost::asio::posix::descriptor_base::wait_read,
-                   [this, keep = owner_.sharedOwner()](boost::system::error_code error) {
-                     if (!error) {
-                       initEnded_ = true;
-                       finishWhenGone();
-                     }
-                   });
-}
-
-void SandboxProcess::onReaped(int status) {
+void SandboxProcess::onBwrapEnd() {
+  int status = 0;
+  boost::system::error_code error;
+  bwrap_.running(status, error);  // reaps: it is known to have ended
   reaped_ = true;
   end_.signalled = WIFSIGNALED(status);
   end_.exitCode = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-  if (init_.is_open()) {
+  if (init_.started()) {
     kill();  // init dies with its parent, unless a guest has talked it out of that (ptrace)
   } else if (!control_->hungUp()) {
     // Its init may hang in the first steps of set-up, where it waits for the outer process without a parent-death
@@ -200,7 +197,7 @@ void SandboxProcess::onReaped(int status) {
 }
 
 void SandboxProcess::finishWhenGone() {
-  if (finished_ || !reaped_ || !controlEnded_ || (init_.is_open() && !initEnded_)) {
+  if (finished_ || !reaped_ || !controlEnded_ || (init_.started() && !initEnded_)) {
     return;
   }
   finished_ = true;

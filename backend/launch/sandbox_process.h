@@ -12,7 +12,6 @@
 // killed, the helper and bwrap's --die-with-parent see to it.
 #pragma once
 
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/process/v2/process_handle.hpp>
 #include <memory>
@@ -21,6 +20,7 @@
 
 #include "backend/launch/control_channel.h"
 #include "backend/launch/launch_profile.h"
+#include "backend/launch/process_watch.h"
 
 namespace stitchkit {
 
@@ -28,6 +28,7 @@ namespace stitchkit {
 struct SandboxEnd {
   bool ready = false;      ///< set-up had been finished
   bool timedOut = false;   ///< set-up took too long
+  bool misplaced = false;  ///< /workspace was another directory than the profile says
   bool signalled = false;  ///< outer bwrap died of a signal
   int exitCode = 0;        ///< bwrap's, which is the launched program's (128+n for signal n) when that ran
   std::string setUpText;   ///< bwrap's stderr, when it did not become ready; private
@@ -74,17 +75,18 @@ class SandboxProcess {
   void awaitControl();
   void onControlReadable();
   void onMessage(HelperMessage message);
-  void awaitInit(UniqueFd pidfd);
-  void onReaped(int status);
+  void onBwrapEnd();
   void finishWhenGone();
 
   boost::asio::io_context& io_;
   Owner& owner_;
   std::unique_ptr<ControlChannel> control_;
   boost::process::v2::basic_process_handle<boost::asio::any_io_executor> bwrap_;
-  boost::asio::posix::stream_descriptor init_;
+  ProcessWatch bwrapEnd_;
+  ProcessWatch init_;
   boost::asio::steady_timer setUpTimer_;
   UniqueFd setUpText_;
+  DirectoryIdentity workspace_;
   SandboxEnd end_;
   bool spawned_ = false;
   bool killed_ = false;

@@ -209,7 +209,7 @@ Step fillSet(const std::string& root, const std::vector<SupportSource>& sources)
 }
 
 Error supportError(const Failure& failure) {
-  return Error(ErrorKind::kUnavailable, "the files that guests need could not be made")
+  return Error(ErrorKind::kUnavailable, "The files that guests need could not be made")
       .withPrivate(std::string("support files: ") + failure.operation + ": " + errnoName(failure.error));
 }
 
@@ -233,22 +233,27 @@ bool isSetName(std::string_view name) {
 
 SupportFiles::SupportFiles(std::string directory) : directory_(std::move(directory)) {}
 
+SupportPaths SupportFiles::paths() const {
+  const std::string root = directory_ + '/' + key_;
+  return {root + "/etc", root + "/launch-helper"};
+}
+
 Result<SupportPaths> SupportFiles::ensure() {
-  const std::vector<SupportSource> sources = listSupportSources();
-  const std::string key = keyOf(sources);
-  const std::string root = directory_ + '/' + key;
-  const SupportPaths paths{root + "/etc", root + "/launch-helper"};
   const std::lock_guard lock(mutex_);
-  if (key == key_ && ::access(paths.helper.c_str(), X_OK) == 0) {
-    return paths;
+  if (!key_.empty() && stamp_ == supportSourcesStamp(sources_) && ::access(paths().helper.c_str(), X_OK) == 0) {
+    return paths();
   }
+  sources_ = listSupportSources();
+  stamp_ = supportSourcesStamp(sources_);
+  const std::string key = keyOf(sources_);
   Result<void> made;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (adopt(key)) {
-      return paths;
+      return paths();
     }
-    made = make(key, sources);
+    made = make(key);
   }
+  key_.clear();
   return made ? supportError({"adopt", EBUSY}) : made.error();
 }
 
@@ -271,7 +276,7 @@ bool SupportFiles::adopt(const std::string& key) {
   return true;
 }
 
-Result<void> SupportFiles::make(const std::string& key, const std::vector<SupportSource>& sources) {
+Result<void> SupportFiles::make(const std::string& key) {
   std::error_code failed;
   std::filesystem::create_directories(directory_, failed);
   std::string root = directory_ + '/' + std::string(kBuildPrefix) + "XXXXXX";
@@ -283,7 +288,7 @@ Result<void> SupportFiles::make(const std::string& key, const std::vector<Suppor
   if (!set || !lockSet(set, LOCK_SH)) {
     step = Failure{"lock build directory", errno};
   } else {
-    step = fillSet(root, sources);
+    step = fillSet(root, sources_);
   }
   if (!step && ::fchmod(set.get(), kDirectoryMode) != 0) {
     step = Failure{"chmod", errno};

@@ -6,12 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "backend/launch/support_sources.h"
 #include "rpc/base/error.h"
 #include "rpc/base/unique_fd.h"
 
 namespace stitchkit {
-
-struct SupportSource;
 
 /// Host paths, for LaunchProfile.
 struct SupportPaths {
@@ -28,19 +27,22 @@ class SupportFiles {
   /// `directory` is made when missing, with its parents. Nothing is touched before the first ensure().
   explicit SupportFiles(std::string directory);
 
-  /// The files as they should be now. Cheap (a look at each source's status) when they are there; while this object
+  /// The files as they should be now. Cheap (a look at the host's directories) once this object has them; while it
   /// lives they stay. When the host's files have changed, launches that are under way keep the older set, which
   /// stays until the next sidecar finds it unused. Errors: kUnavailable.
   Result<SupportPaths> ensure();
 
  private:
+  SupportPaths paths() const;
   bool adopt(const std::string& key);
-  Result<void> make(const std::string& key, const std::vector<SupportSource>& sources);
+  Result<void> make(const std::string& key);
   void removeUnused(const std::string& keep) const;
 
   std::string directory_;
   std::mutex mutex_;
-  std::string key_;                 // guarded by mutex_, as is what follows
+  std::string key_;  // guarded by mutex_, as is what follows
+  std::string stamp_;
+  std::vector<SupportSource> sources_;
   std::vector<UniqueFd> usedSets_;  // open directories under a shared lock; the last is key_'s
 };
 

@@ -106,4 +106,22 @@ std::vector<SupportSource> listSupportSources() {
   return sources;
 }
 
+std::string supportSourcesStamp(const std::vector<SupportSource>& sources) {
+  std::string stamp;
+  const auto add = [&stamp](const char* path) {
+    struct stat status {};
+    stamp += ::lstat(path, &status) == 0 ? versionOf(status) : std::string("none");
+    stamp += '\n';
+  };
+  for (const char* root : kRoots) {
+    add(root);
+  }
+  for (const SupportSource& source : sources) {
+    if (source.kind == SupportSource::Kind::kDirectory) {
+      add(source.path.c_str());
+    }
+  }
+  return stamp;
+}
+
 }  // namespace stitchkit

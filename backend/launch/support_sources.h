@@ -19,4 +19,8 @@ struct SupportSource {
 /// Looks at the host: parents before children, otherwise by name. What is not there is left out.
 std::vector<SupportSource> listSupportSources();
 
+/// The state of the directories among `sources` and of the places where sources are looked for, by one status each:
+/// it changes when an entry is added, removed or replaced (not when a file inside is written over in place).
+std::string supportSourcesStamp(const std::vector<SupportSource>& sources);
+
 }  // namespace stitchkit

@@ -77,12 +77,6 @@ std::optional<std::string> decodeBase64(std::string_view text) {
       return std::nullopt;
     }
   }
-  if (padding != 0) {
-    const std::string last = encodeBase64(std::string_view(bytes).substr(bytes.size() - 3, 3 - padding));
-    if (last != text.substr(text.size() - 4)) {
-      return std::nullopt;
-    }
-  }
   bytes.resize(bytes.size() - padding);
   return bytes;
 }

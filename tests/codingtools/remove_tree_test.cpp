@@ -55,7 +55,7 @@ TEST_CASE("ten thousand levels need few descriptors and no stack") {
   const Workspace workspace;
   makeDeep(workspace / "deep", 10000);
   CHECK(inChild([&] {
-          const rlimit files{16, 16};
+          const rlimit files{24, 24};
           const rlimit stack{256 * 1024, 256 * 1024};
           ::setrlimit(RLIMIT_NOFILE, &files);
           ::setrlimit(RLIMIT_STACK, &stack);

@@ -149,12 +149,15 @@ inline void handOver(const std::string& path) {
 /// Mounts a tmpfs in a mount namespace of this process's own (for a child). False where that is not permitted.
 inline bool mountTmpfs(const std::string& path, const char* options) {
   const std::string user = std::to_string(::geteuid());
+  const std::string group = std::to_string(::getegid());
   const bool root = ::geteuid() == 0;
   if (::unshare(CLONE_NEWNS | (root ? 0 : CLONE_NEWUSER)) != 0) {
     return false;
   }
   if (!root) {
+    std::ofstream("/proc/self/setgroups") << "deny";
     std::ofstream("/proc/self/uid_map") << user << ' ' << user << " 1";
+    std::ofstream("/proc/self/gid_map") << group << ' ' << group << " 1";
   }
   return ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          ::mount("tmpfs", path.c_str(), "tmpfs", 0, options) == 0;

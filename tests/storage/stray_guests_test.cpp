@@ -17,14 +17,17 @@ namespace {
 pid_t startGuest(const std::string& workspace) {
   return startChild([&] {
     ::execl("/usr/bin/bwrap", "bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin",
-            "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--bind",
-            workspace.c_str(), "/workspace", "/bin/sh", "-c", "sleep 300 & touch /workspace/started; wait", nullptr);
+            "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev",
+            "--bind", workspace.c_str(), "/workspace", "/bin/sh", "-c", "sleep 300 & touch /workspace/started; wait",
+            nullptr);
     return 1;
   });
 }
 
+/// A child of ours that has not ended.
 bool alive(pid_t process) {
-  return ::kill(process, 0) == 0;
+  siginfo_t ended{};
+  return ::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0;
 }
 
 void awaitFile(const std::string& path) {

@@ -104,8 +104,10 @@ TEST_CASE("files that contradict each other are refused in words") {
 }
 
 TEST_CASE("strings are written as JSON.stringify writes them") {
+  static constexpr char kText[] = "\0\x01\b\t\n\x0b\f\r\x1f \"\\/\x7f\u00e9\u2028\U0001F600";
+  const std::string given(kText, sizeof kText - 1);
   std::string text;
-  appendJsonString(text, std::string("\0\x01\b\t\n\x0b\f\r\x1f \"\\/\x7f\u00e9\u2028\U0001F600", 29));
+  appendJsonString(text, given);
   CHECK(text == "\"\\u0000\\u0001\\b\\t\\n\\u000b\\f\\r\\u001f \\\"\\\\/\x7f\u00e9\u2028\U0001F600\"");
-  CHECK(json::parse(text).get<std::string>().size() == 22);
+  CHECK(json::parse(text).get<std::string>() == given);
 }

@@ -71,7 +71,11 @@ static _Noreturn void failWith(enum LaunchStep step, int error) {
 
 /* The pidfd lets the sidecar end and await the whole namespace without ever naming it by a number. */
 static void sayReady(void) {
-  const struct LaunchReady ready = {LAUNCH_MAGIC};
+  struct stat workspace;
+  if (stat("/workspace", &workspace) != 0) {
+    fail(kLaunchStepInit);
+  }
+  const struct LaunchReady ready = {LAUNCH_MAGIC, 0, workspace.st_dev, workspace.st_ino};
   const int init = (int)syscall(SYS_pidfd_open, 1, 0);
   if (init < 0) {
     fail(kLaunchStepInit);

@@ -22,7 +22,7 @@
 enum LaunchOperation { kLaunchRun = 1, kLaunchOpen = 2, kLaunchRemove = 3 };
 
 enum LaunchStep {
-  kLaunchStepInit = 1, /* no handle on the namespace's init */
+  kLaunchStepInit = 1, /* no handle on the namespace's init, or no workspace */
   kLaunchStepProtocol, /* the packet or its payload is malformed */
   kLaunchStepStreams,
   kLaunchStepDirectory,
@@ -33,6 +33,10 @@ enum LaunchStep {
 
 struct LaunchReady {
   uint32_t magic;
+  uint32_t reserved;
+  /* st_dev and st_ino of what is mounted on /workspace: bwrap takes a path, and paths can be replaced. */
+  uint64_t workspaceDevice;
+  uint64_t workspaceInode;
 };
 
 struct LaunchPacket {

@@ -1,0 +1,104 @@
+// A sandbox that cannot be set up is an error of its own kind, never a command's result.
+#include <unistd.h>
+
+#include <boost/asio/steady_timer.hpp>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <optional>
+
+#include "backend/launch/guest_file_operation.h"
+#include "tests/launch/launch_fixture.h"
+
+using namespace stitchkit;
+using namespace stitchkit::test;
+
+namespace {
+
+Result<GuestOutcome> runWith(LaunchFixture& fixture, const PreparedProfile& profile) {
+  std::optional<Result<GuestOutcome>> result;
+  GuestOptions options;
+  int starts = 0;
+  options.onStarted = [&starts](Result<void> started) {
+    ++starts;
+    CHECK(!started.has_value());
+  };
+  const auto guest = Guest::start(fixture.io, profile, LaunchFixture::command("/usr/bin/true"), {}, options,
+                                  [&](Result<GuestOutcome> outcome) { result.emplace(std::move(outcome)); });
+  CHECK(!result.has_value());  // never from inside start
+  fixture.io.restart();
+  fixture.io.run();
+  CHECK(starts == 1);
+  return std::move(result.value());
+}
+
+void checkUnavailable(const Result<GuestOutcome>& result, const std::string& hidden) {
+  REQUIRE(!result.has_value());
+  CHECK(result.error().kind == ErrorKind::kUnavailable);
+  CHECK(result.error().message.find('/') == std::string::npos);
+  CHECK(result.error().privateDetail.find(hidden) != std::string::npos);
+  CHECK(zombies() == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a bubblewrap that is missing or something else", "[unavailable]") {
+  LaunchFixture fixture;
+  checkUnavailable(runWith(fixture, {"/nonexistent/bwrap", fixture.profile(), {}}), "ENOENT");
+  checkUnavailable(runWith(fixture, {"/etc/passwd", fixture.profile(), {}}), "EACCES");
+  checkUnavailable(runWith(fixture, {"/usr/bin/false", fixture.profile(), {}}), "exited with 1");
+  checkUnavailable(runWith(fixture, {"/usr/bin/true", fixture.profile(), {}}), "exited with 0");
+}
+
+TEST_CASE("a workspace that is gone", "[unavailable]") {
+  LaunchFixture fixture;
+  std::filesystem::remove_all(fixture.workspace());
+  checkUnavailable(runWith(fixture, fixture.prepared()), "find source path");
+}
+
+TEST_CASE("a workspace that was replaced, by a directory or by a link", "[unavailable]") {
+  LaunchFixture fixture;
+  const PreparedProfile profile = fixture.prepared();
+  const std::string outside = fixture.workspace() + "-outside";
+  std::filesystem::rename(fixture.workspace(), fixture.workspace() + "-before");
+  std::filesystem::create_directory(outside);
+  SECTION("a directory") { std::filesystem::create_directory(fixture.workspace()); }
+  SECTION("a link") { std::filesystem::create_symlink(outside, fixture.workspace()); }
+  checkUnavailable(runWith(fixture, profile), "");
+  CHECK(std::filesystem::is_empty(outside));
+}
+
+TEST_CASE("a helper that is gone", "[unavailable]") {
+  LaunchFixture fixture;
+  LaunchProfile profile = fixture.profile();
+  profile.helper = "/etc/passwd";  // there, but nothing that can be executed
+  checkUnavailable(runWith(fixture, fixture.prepared(profile)), "execvp");
+}
+
+TEST_CASE("a bubblewrap that hangs is given up, with all it started", "[unavailable][slow]") {
+  LaunchFixture fixture;
+  const std::string fake = fixture.workspace() + "/fake";
+  writeFile(fake, "#!/bin/sh\nsleep 300.101 &\nsleep 300.101\n", 0755);
+  const Result<GuestOutcome> result = runWith(fixture, {fake, fixture.profile(), {}});
+  REQUIRE(!result.has_value());
+  CHECK(result.error().kind == ErrorKind::kUnavailable);
+  CHECK(processesNamed("300.101") == 0);
+}
+
+TEST_CASE("a bubblewrap that ends and leaves a child behind", "[unavailable]") {
+  LaunchFixture fixture;
+  const std::string fake = fixture.workspace() + "/fake";
+  writeFile(fake, "#!/bin/sh\nsleep 300.102 &\nexit 1\n", 0755);
+  checkUnavailable(runWith(fixture, {fake, fixture.profile(), {}}), "exited with 1");
+  CHECK(processesNamed("300.102") == 0);
+}
+
+TEST_CASE("a loop that is torn down takes its guests along", "[unavailable]") {
+  TemporaryDirectory unused;
+  {
+    LaunchFixture fixture;
+    fixture.start(LaunchFixture::command("sleep", {"300.103"}), {}, {}, [](auto) { FAIL("no completion"); });
+    fixture.io.run_for(std::chrono::milliseconds(50));
+  }
+  CHECK(eventually([] { return liveSandboxes() + processesNamed("300.103") == 0; }));
+  CHECK(zombies() == 0);
+}
