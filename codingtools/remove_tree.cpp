@@ -107,8 +107,19 @@ class TreeRemover {
   int startAtTop() {
     levels_.clear();
     clean_ = true;
+    struct stat status {};
+    if (::fstat(top_.get(), &status) == 0) {
+      grantAccess(top_.get(), status);
+    }
     OpenOutcome opened = openSegment(top_.get(), ".", kReadDirectory);
     return opened.fd ? descend(std::move(opened.fd), {}, 0) : opened.error;
+  }
+
+  static void grantAccess(int directory, const struct stat& status) {
+    if ((status.st_mode & S_IRWXU) != S_IRWXU) {
+      // Not ours to change: then removing its entries says why not.
+      static_cast<void>(::fchmod(directory, 0700));
+    }
   }
 
   int descend(UniqueFd directory, std::string name, off_t resume) {
@@ -116,10 +127,7 @@ class TreeRemover {
     if (::fstat(directory.get(), &status) != 0) {
       return errno;
     }
-    if ((status.st_mode & S_IRWXU) != S_IRWXU) {
-      // Not ours to change: then removing its entries says why not.
-      static_cast<void>(::fchmod(directory.get(), 0700));
-    }
+    grantAccess(directory.get(), status);
     levels_.push_back({status.st_dev, status.st_ino, std::move(name), resume});
     return read(std::move(directory), 0);
   }
