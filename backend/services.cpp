@@ -47,7 +47,7 @@ Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& serv
   profile.system = services.system;
   return std::make_shared<const PreparedProfile>(services.config.bubblewrap, profile,
                                                  DirectoryIdentity{workspace.st_dev, workspace.st_ino},
-                                                services.config.warden.get());
+                                                 services.config.warden.get());
 }
 
 Grade gradeOf(const BackendServices& services, NetworkPolicy policy) {

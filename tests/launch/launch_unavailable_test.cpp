@@ -61,8 +61,12 @@ TEST_CASE("a workspace that was replaced, by a directory or by a link", "[unavai
   const std::string outside = fixture.workspace() + "-outside";
   std::filesystem::rename(fixture.workspace(), fixture.workspace() + "-before");
   std::filesystem::create_directory(outside);
-  SECTION("a directory") { std::filesystem::create_directory(fixture.workspace()); }
-  SECTION("a link") { std::filesystem::create_symlink(outside, fixture.workspace()); }
+  SECTION("a directory") {
+    std::filesystem::create_directory(fixture.workspace());
+  }
+  SECTION("a link") {
+    std::filesystem::create_symlink(outside, fixture.workspace());
+  }
   checkUnavailable(runWith(fixture, profile), "");
   CHECK(std::filesystem::is_empty(outside));
 }

