@@ -29,7 +29,7 @@ std::string statusLine(pid_t pid, std::string_view name);
 std::vector<pid_t> guestsAlive(std::string_view marker);
 
 /// Living processes below `ancestor`, any number of generations. With becomeSubreaper() in effect the descendants of a
-/// process that has died are found below this one.
+/// process that has died are found below this one. A sidecar's warden is its own and does not count.
 std::vector<pid_t> descendantsOf(pid_t ancestor);
 
 /// Orphans of children of this process become its own children from now on, so that nothing they leave behind can
