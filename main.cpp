@@ -59,7 +59,8 @@ class Sidecar {
 
  private:
   BackendConfig backendConfig(const CommandLine& line) const {
-    return {privilege_.stateDirectory, line.name, line.bubblewrap, line.maxConcurrentCommands, warden_, privilege_.stayedRoot};
+    return {privilege_.stateDirectory,  line.name, line.bubblewrap,
+            line.maxConcurrentCommands, warden_,   privilege_.stayedRoot};
   }
 
   Backend::Hooks hooks() {
