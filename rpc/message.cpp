@@ -201,11 +201,11 @@ Message toMessage(json::value&& value) {
   return RequestMessage{std::move(id), std::string(name.data(), name.size()), std::move(params)};
 }
 
-std::string envelope(const RequestId& id, const char* member, const json::value& payload) {
+std::string envelope(const RequestId& id, const char* member, json::value payload) {
   json::object message;
   message["jsonrpc"] = "2.0";
   message["id"] = id;
-  message[member] = payload;
+  message[member] = std::move(payload);
   return toText(message);
 }
 
@@ -249,8 +249,8 @@ std::string toText(const json::value& value) {
   return text;
 }
 
-std::string resultText(const RequestId& id, const json::value& result) {
-  return envelope(id, "result", result);
+std::string resultText(const RequestId& id, json::value result) {
+  return envelope(id, "result", std::move(result));
 }
 
 std::string errorText(const RequestId& id, const Error& error) {

@@ -53,7 +53,7 @@ Result<Frame> parseFrame(std::string_view text);
 /// Compact JSON text. The value must hold valid UTF-8.
 std::string toText(const boost::json::value& value);
 
-std::string resultText(const RequestId& id, const boost::json::value& result);
+std::string resultText(const RequestId& id, boost::json::value result);
 std::string errorText(const RequestId& id, const Error& error);
 std::string notificationText(std::string_view method, const boost::json::object& params);
 std::string requestText(const RequestId& id, std::string_view method, const boost::json::object& params);

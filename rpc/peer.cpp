@@ -200,7 +200,7 @@ JsonReply Peer::replyFor(const std::shared_ptr<Pending>& pending) {
   return JsonReply([weak = weak_from_this(), &loop = loop_, pending](Result<json::value> result) {
     std::string text;
     if (pending->wantsAnswer) {
-      text = result ? resultText(pending->id, *result) : errorText(pending->id, result.error());
+      text = result ? resultText(pending->id, std::move(*result)) : errorText(pending->id, result.error());
     }
     auto deliver = [weak, pending, text = std::move(text)]() mutable {
       if (const auto peer = weak.lock()) {

@@ -88,7 +88,7 @@ class TreeWalk {
       return entered;
     }
     while (!levels_.empty()) {
-      const auto done = levels_.back().names.empty() ? leave() : next();
+      auto done = levels_.back().names.empty() ? leave() : next();
       if (!done) {
         return done;
       }

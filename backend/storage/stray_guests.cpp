@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <set>
@@ -77,11 +78,13 @@ class StrayFinder {
     }
     while (const DirectoryReader::Entry* const entry = reader.next()) {
       const std::string pid(entry->name);
-      if (pid.find_first_not_of("0123456789") != std::string::npos || !isStray(pid)) {
+      pid_t number = 0;
+      const auto [end, code] = std::from_chars(pid.data(), pid.data() + pid.size(), number);
+      if (code != std::errc{} || end != pid.data() + pid.size() || !isStray(pid)) {
         continue;
       }
       // The number may have passed to another process by now; what the descriptor names is looked at once more.
-      UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, std::atoi(pid.c_str()), 0)));
+      UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, number, 0)));
       if (process && isStray(pid) && ::syscall(SYS_pidfd_send_signal, process.get(), 0, nullptr, 0) == 0) {
         found.push_back(std::move(process));
       }
