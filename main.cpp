@@ -29,9 +29,8 @@ constexpr int kExitHostGone = 1;
 /// One run of the sidecar. The members are in the order in which they depend on each other.
 class Sidecar {
  public:
-  Sidecar(const CommandLine& line, Privilege privilege, Warden warden, Stdio stdio)
+  Sidecar(const CommandLine& line, Privilege privilege, Stdio stdio)
       : privilege_(std::move(privilege)),
-        warden_(std::make_shared<Warden>(std::move(warden))),
         workers_(loop_, kWorkerThreads),
         transport_(loop_.context(), std::move(stdio), line.framing, line.maxMessageBytes),
         backend_(loop_, workers_, backendConfig(line), hooks()),
@@ -60,12 +59,19 @@ class Sidecar {
  private:
   BackendConfig backendConfig(const CommandLine& line) const {
     return {privilege_.stateDirectory,  line.name, line.bubblewrap,
-            line.maxConcurrentCommands, warden_,   privilege_.stayedRoot};
+            line.maxConcurrentCommands, nullptr,   privilege_.stayedRoot};
   }
 
   Backend::Hooks hooks() {
     return {[this](const std::string& directory) { return privilege_.steward.handOver(directory); },
-            [this] { privilege_.steward.dismiss(); }};
+            [this]() -> Result<std::shared_ptr<Warden>> {
+              privilege_.steward.dismiss();
+              Result<Warden> warden = Warden::start();
+              if (!warden) {
+                return std::move(warden).error();
+              }
+              return std::make_shared<Warden>(std::move(*warden));
+            }};
   }
 
   void updateReading() { transport_.setReading(!congested_ && !workers_.congested()); }
@@ -109,7 +115,6 @@ class Sidecar {
   }
 
   Privilege privilege_;
-  std::shared_ptr<Warden> warden_;
   AsioLoop loop_;
   Workers workers_;
   StdioTransport transport_;
@@ -150,11 +155,7 @@ int serve(const CommandLine& line) {
   if (!privilege->note.empty()) {
     logLine(LogLevel::kInfo, privilege->note);
   }
-  Result<Warden> warden = Warden::start();
-  if (!warden) {
-    return cannotStart(warden.error());
-  }
-  return Sidecar(line, std::move(*privilege), std::move(*warden), std::move(stdio)).run();
+  return Sidecar(line, std::move(*privilege), std::move(stdio)).run();
 }
 
 }  // namespace

@@ -65,14 +65,18 @@ Result<BackendConfig> Backend::initialize(const InitializeParams& params) {
   return config_;
 }
 
-BackendServices& Backend::use() {
+Result<BackendServices*> Backend::use() {
   if (!services_) {
-    hooks_.beforeFirstUse();
+    Result<std::shared_ptr<Warden>> warden = hooks_.beforeFirstUse();
+    if (!warden) {
+      return std::move(warden).error();
+    }
+    config_.warden = std::move(*warden);
     services_ = std::make_unique<BackendServices>(loop_, workers_, config_);
     workers_.run(
         Workers::Kind::kInternal, 0, [layout = services_->layout] { return sweepStaging(layout), true; }, [](bool) {});
   }
-  return *services_;
+  return services_.get();
 }
 
 void Backend::prewarm(TemplateParams params, const std::shared_ptr<Cancellation>& cancellation,
@@ -81,14 +85,18 @@ void Backend::prewarm(TemplateParams params, const std::shared_ptr<Cancellation>
     done(endedError());
     return;
   }
-  BackendServices& services = use();
+  const Result<BackendServices*> services = use();
+  if (!services) {
+    done(services.error());
+    return;
+  }
   std::size_t bytes = 0;
   for (const TemplateFile& file : params.files) {
     bytes += file.content.size();
   }
-  services.workers.run(
+  workers_.run(
       Workers::Kind::kRequest, bytes,
-      [&services, params = std::move(params), token = cancellation->token()]() -> Result<PrewarmResult> {
+      [&services = **services, params = std::move(params), token = cancellation->token()]() -> Result<PrewarmResult> {
         auto made = services.templates.prewarm(params.name, params.files, token);
         if (!made) {
           return std::move(made).error();
@@ -108,7 +116,10 @@ void Backend::create(CreateParams params, const std::shared_ptr<Cancellation>& c
     done(std::move(possible).error());
     return;
   }
-  use();
+  if (const Result<BackendServices*> services = use(); !services) {
+    done(services.error());
+    return;
+  }
   ++creations_;
   auto creation = std::make_shared<Creation>();
   creation->params = std::move(params);

@@ -24,8 +24,9 @@ class Backend {
   struct Hooks {
     /// Makes a state directory that `initialize` names usable; for a sidecar that has given root up.
     std::function<Result<void>(const std::string&)> adoptStateDirectory;
-    /// The configuration is final: whatever still holds privileges ends now.
-    std::function<void()> beforeFirstUse;
+    /// The configuration is final: whatever still holds privileges ends now, and the warden of the guests begins. No
+    /// thread exists yet.
+    std::function<Result<std::shared_ptr<Warden>>()> beforeFirstUse;
   };
 
   Backend(AsioLoop& loop, Workers& workers, BackendConfig config, Hooks hooks);
@@ -53,7 +54,7 @@ class Backend {
  private:
   struct Creation;
 
-  BackendServices& use();
+  Result<BackendServices*> use();
   void stageSession(const std::shared_ptr<Creation>& creation);
   void proveSession(const std::shared_ptr<Creation>& creation);
   void publishSession(const std::shared_ptr<Creation>& creation);

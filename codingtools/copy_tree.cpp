@@ -21,7 +21,7 @@ namespace stitchkit {
 
 namespace {
 
-/// Up to this size a read and a write cost less than asking for a clone (measured on ext4 and tmpfs).
+/// Up to this size one read and one write do the copy, without asking what the file system can do.
 constexpr std::size_t kBufferBytes = 64UL * 1024;
 
 class TreeCopier {

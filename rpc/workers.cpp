@@ -6,14 +6,14 @@
 
 namespace stitchkit {
 
-Workers::Workers(Loop& loop, unsigned threads) : loop_(loop) {
+void Workers::startThreads() {
   // Signals are the loop's business.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  threads_.reserve(threads);
-  for (unsigned i = 0; i < threads; ++i) {
+  threads_.reserve(threadCount_);
+  for (unsigned i = 0; i < threadCount_; ++i) {
     threads_.emplace_back([this] { serve(); });
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -51,6 +51,9 @@ bool Workers::congested() {
 }
 
 void Workers::enqueue(Kind kind, Job job) {
+  if (threads_.empty()) {
+    startThreads();
+  }
   {
     const std::lock_guard lock(mutex_);
     if (kind == Kind::kRequest) {

@@ -26,7 +26,8 @@ class Workers {
     kInternal,  ///< always goes on: stopping, deleting, publishing
   };
 
-  Workers(Loop& loop, unsigned threads);
+  /// The threads begin with the first job.
+  Workers(Loop& loop, unsigned threads) : loop_(loop), threadCount_(threads) {}
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -61,11 +62,13 @@ class Workers {
     enqueue(kind, {bytes, [shared] { (*shared)(); }});
   }
   void enqueue(Kind kind, Job job);
+  void startThreads();
   void serve();
   bool take(Job& job, std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool congestedLocked() const;
 
   Loop& loop_;
+  unsigned threadCount_;
   std::function<void()> relieved_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -1,7 +1,8 @@
 #include "backend/launch/support_files.h"
 
+#include "rpc/base/sha256.h"
+
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,32 +50,12 @@ struct Failure {
 };
 using Step = std::optional<Failure>;  // nullopt: done
 
-class Digest {
- public:
-  Digest() : context_(::EVP_MD_CTX_new(), &::EVP_MD_CTX_free) {
-    ::EVP_DigestInit_ex(context_.get(), ::EVP_sha256(), nullptr);
-  }
-  // With its length, so that two lists of parts never give the same text.
-  void add(std::string_view part) {
-    const std::uint64_t size = part.size();
-    ::EVP_DigestUpdate(context_.get(), &size, sizeof size);
-    ::EVP_DigestUpdate(context_.get(), part.data(), part.size());
-  }
-  std::string hex() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
-    unsigned int size = 0;
-    ::EVP_DigestFinal_ex(context_.get(), bytes.data(), &size);
-    std::string text;
-    for (unsigned int i = 0; i < size; ++i) {
-      text.push_back("0123456789abcdef"[bytes[i] >> 4]);
-      text.push_back("0123456789abcdef"[bytes[i] & 15]);
-    }
-    return text;
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
-};
+// With its length, so that two lists of parts never give the same text.
+void addPart(Sha256& digest, std::string_view part) {
+  const std::uint64_t size = part.size();
+  digest.update({reinterpret_cast<const char*>(&size), sizeof size});
+  digest.update(part);
+}
 
 std::string bootId() {
   std::string id(64, '\0');
@@ -87,12 +68,12 @@ std::string bootId() {
 // The same for the life of the process.
 const std::string& ownDigest() {
   static const std::string digest = [] {
-    Digest made;
-    made.add(bootId());
-    made.add(launchHelperImage());
+    Sha256 made;
+    addPart(made, bootId());
+    addPart(made, launchHelperImage());
     for (const auto& [name, text] : kTexts) {
-      made.add(name);
-      made.add(text);
+      addPart(made, name);
+      addPart(made, text);
     }
     return made.hex();
   }();
@@ -100,12 +81,12 @@ const std::string& ownDigest() {
 }
 
 std::string keyOf(const std::vector<SupportSource>& sources) {
-  Digest digest;
-  digest.add(ownDigest());
+  Sha256 digest;
+  addPart(digest, ownDigest());
   for (const SupportSource& source : sources) {
-    digest.add(source.path);
-    digest.add(source.linkTarget);
-    digest.add(source.version);
+    addPart(digest, source.path);
+    addPart(digest, source.linkTarget);
+    addPart(digest, source.version);
   }
   return digest.hex();
 }

@@ -3,7 +3,7 @@
 #include "codingtools/contained_open.h"
 #include "codingtools/file_error.h"
 #include "codingtools/regular_file.h"
-#include "codingtools/sha256.h"
+#include "rpc/base/sha256.h"
 
 #include <fcntl.h>
 #include <sys/random.h>

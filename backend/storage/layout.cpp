@@ -1,7 +1,7 @@
 #include "backend/storage/layout.h"
 
 #include "backend/storage/files.h"
-#include "codingtools/sha256.h"
+#include "rpc/base/sha256.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
 
 #include "backend/storage/json_text.h"
 #include "codingtools/file_error.h"
-#include "codingtools/sha256.h"
+#include "rpc/base/sha256.h"
 
 #include <unicode/coll.h>
 

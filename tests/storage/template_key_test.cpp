@@ -1,7 +1,7 @@
 #include "backend/storage/template_key.h"
 
 #include "backend/storage/json_text.h"
-#include "codingtools/sha256.h"
+#include "rpc/base/sha256.h"
 #include "rpc/base/base64.h"
 #include "tests/codingtools/test_files.h"
 
