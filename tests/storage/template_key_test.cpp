@@ -1,8 +1,8 @@
 #include "backend/storage/template_key.h"
 
 #include "backend/storage/json_text.h"
-#include "rpc/base/sha256.h"
 #include "rpc/base/base64.h"
+#include "rpc/base/sha256.h"
 #include "tests/codingtools/test_files.h"
 
 #include <nlohmann/json.hpp>
