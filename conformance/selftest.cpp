@@ -1,5 +1,4 @@
 // The judge is judged: matchers, long values, framing, and the strict reader.
-#define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
 
 #include "conformance/bytes.h"

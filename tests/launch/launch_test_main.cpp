@@ -1,11 +1,11 @@
 // Guests never run as the host's root, and neither do their tests: a root that starts them becomes nobody.
-#define CATCH_CONFIG_RUNNER
 #include <grp.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <cstdio>
+
+#include "tests/support/catch_runner.h"
 
 namespace {
 
@@ -30,5 +30,5 @@ int main(int argc, char** argv) {
     return becomeNobody(argv);
   }
   ::signal(SIGPIPE, SIG_IGN);
-  return Catch::Session().run(argc, argv);
+  return stitchkit::testing::runCatch(argc, argv);
 }

@@ -1,11 +1,9 @@
 // The main of every test that runs guests. Catch2 v2.
-#define CATCH_CONFIG_RUNNER
+#include "tests/support/catch_runner.h"
 #include "tests/support/host_checks.h"
 #include "tests/support/processes.h"
 
 #include <signal.h>
-
-#include <catch2/catch.hpp>
 
 #include <cstdio>
 
@@ -17,5 +15,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "FAILED before any test: this machine cannot isolate guests.\n%s\n", problem.c_str());
     return 1;
   }
-  return Catch::Session().run(argc, argv);
+  return stitchkit::testing::runCatch(argc, argv);
 }
