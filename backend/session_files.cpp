@@ -24,6 +24,7 @@ Error stoppedError() {
 struct SessionFiles::Work {
   std::stop_source stop;
   bool handleStopped = false;
+  int parts = 1;    // that finish() is still to be told of
   Operation guest;  // while one is at work for it
 
   void end() {
@@ -54,6 +55,9 @@ std::shared_ptr<SessionFiles::Work> SessionFiles::begin(const std::shared_ptr<Ca
 }
 
 void SessionFiles::finish(const std::shared_ptr<Work>& work) {
+  if (--work->parts > 0) {
+    return;
+  }
   works_.erase(work);
   if (stopped_ && works_.empty()) {
     session_.reset();
@@ -76,7 +80,8 @@ void SessionFiles::stop() {
 
 // `job(session, token)` runs on a worker; `then` on the loop.
 template <class T, class Job>
-void SessionFiles::onWorker(std::size_t bytes, const std::shared_ptr<Work>& work, Job job, Then<T> then) {
+void SessionFiles::onWorker(std::size_t bytes, const std::shared_ptr<Work>& work, Job job, Then<T> then,
+                            std::function<void()> after) {
   services_.workers.run(
       Workers::Kind::kRequest, bytes,
       [session = session_, token = work->stop.get_token(), job = std::move(job)]() -> Result<T> {
@@ -85,11 +90,17 @@ void SessionFiles::onWorker(std::size_t bytes, const std::shared_ptr<Work>& work
         }
         return job(*session, token);
       },
-      [work, then = std::move(then)](Result<T> result) { then(work->settled(std::move(result))); });
+      [work, then = std::move(then)](Result<T> result) { then(work->settled(std::move(result))); }, std::move(after));
 }
 
 void SessionFiles::read(const WorkspacePath& path, const std::shared_ptr<Cancellation>& cancellation,
                         Then<std::string> then) {
+  if (services_.workers.nothingWaits()) {
+    if (auto cached = session_->workspace().readCachedFile(path, limits::kReadOnLoopBytes)) {
+      then(std::move(*cached));
+      return;
+    }
+  }
   const auto work = begin(cancellation);
   const auto self = shared_from_this();
   const auto finished = [self, work, then = std::move(then)](Result<std::string> bytes) {
@@ -133,10 +144,18 @@ void SessionFiles::write(const WorkspacePath& path, std::string bytes,
     then(std::move(result));
     self->finish(work);
   };
+  const auto replaced = std::make_shared<ReplacedFile>();
+  work->parts = 2;  // the answer, and what goes on behind it
   onWorker<void>(
       content->size(), work,
-      [path, content](const StoredSession& session, const std::stop_token&) {
-        return session.workspace().replaceFile(path, *content, ContainedDirectory::Parents::kCreate, session.staging());
+      [path, content, replaced](const StoredSession& session, const std::stop_token&) -> Result<void> {
+        Result<ReplacedFile> done =
+            session.workspace().replaceFile(path, *content, ContainedDirectory::Parents::kCreate, session.staging());
+        if (!done) {
+          return std::move(done).error();
+        }
+        *replaced = std::move(*done);
+        return {};
       },
       [self, work, path, content, finished](Result<void> result) {
         if (result || !isSymlink(result.error())) {
@@ -158,6 +177,11 @@ void SessionFiles::write(const WorkspacePath& path, std::string bytes,
                   const StoredSession&, const std::stop_token&) { return overwriteRegular(file->get(), *content); },
               finished);
         });
+      },
+      [self, work, session = session_, replaced] {
+        replaced->settle();
+        session->staging().prepare();
+        self->services_.loop.post([self, work] { self->finish(work); });
       });
 }
 

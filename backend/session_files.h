@@ -1,5 +1,5 @@
-// Files of a live session: through the contained-file engine on a worker, and through a guest where a symbolic link
-// stands in the path, so that the host sees what a guest would.
+// Files of a live session: through the contained-file engine on a worker (a small file in the page cache on the loop
+// itself), and through a guest where a symbolic link stands in the path, so that the host sees what a guest would.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,8 @@ class SessionFiles : public std::enable_shared_from_this<SessionFiles> {
   std::shared_ptr<Work> begin(const std::shared_ptr<Cancellation>& cancellation);
   void finish(const std::shared_ptr<Work>& work);
   template <class T, class Job>
-  void onWorker(std::size_t bytes, const std::shared_ptr<Work>& work, Job job, Then<T> then);
+  void onWorker(
+      std::size_t bytes, const std::shared_ptr<Work>& work, Job job, Then<T> then, std::function<void()> after = [] {});
   void openThroughGuest(GuestOpenRequest request, const std::shared_ptr<Work>& work, Then<UniqueFd> then);
   void removeThroughGuest(const std::string& path, const std::shared_ptr<Work>& work, Then<void> then);
   void queueGuest(const std::shared_ptr<Work>& work, GuestStart start);

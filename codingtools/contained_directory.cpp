@@ -4,14 +4,13 @@
 #include "codingtools/file_error.h"
 #include "codingtools/regular_file.h"
 #include "codingtools/remove_tree.h"
+#include "codingtools/staging_directory.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
 
 namespace stitchkit {
@@ -20,6 +19,7 @@ namespace {
 
 constexpr mode_t kFileMode = 0644;
 constexpr mode_t kDirectoryMode = 0755;
+constexpr int kForReading = O_RDONLY | O_NONBLOCK | O_NOCTTY;
 /// How often a directory that was just made may be taken away again before its absence is reported.
 constexpr int kMaxAttempts = 16;
 
@@ -48,47 +48,6 @@ Result<Target> inspectTarget(int parent, const std::string& name) {
   }
   return Target{std::move(opened.fd), status.st_mode & 01777U};
 }
-
-/// A complete file in the staging directory; removed again unless it is moved away.
-class StagedFile {
- public:
-  explicit StagedFile(int staging) : staging_(staging) {
-    static std::atomic<std::uint64_t> counter{0};
-    name_ = "write-" + std::to_string(counter.fetch_add(1, std::memory_order_relaxed));
-  }
-  StagedFile(const StagedFile&) = delete;
-  StagedFile& operator=(const StagedFile&) = delete;
-  ~StagedFile() {
-    if (exists_) {
-      ::unlinkat(staging_, name_.c_str(), 0);
-    }
-  }
-
-  /// 0 or errno.
-  int write(std::string_view bytes, mode_t mode) {
-    const OpenOutcome made = openSegment(staging_, name_.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
-    exists_ = made.fd.valid();
-    if (!exists_) {
-      return made.error;
-    }
-    const int error = writeAll(made.fd.get(), bytes);
-    return error == 0 && ::fchmod(made.fd.get(), mode) != 0 ? errno : error;
-  }
-
-  /// 0 or errno.
-  int moveTo(int parent, const std::string& name) {
-    if (::renameat(staging_, name_.c_str(), parent, name.c_str()) != 0) {
-      return errno;
-    }
-    exists_ = false;
-    return 0;
-  }
-
- private:
-  int staging_;
-  std::string name_;
-  bool exists_ = false;
-};
 
 /// Makes the directory and gives it its mode whatever the umask. EEXIST is success: whoever made it chose the mode.
 int makeDirectory(int parent, const char* name) {
@@ -174,15 +133,23 @@ Result<std::string> ContainedDirectory::readFile(const WorkspacePath& path, std:
   if (path.tooLong()) {
     return fileError(ENAMETOOLONG, "check");
   }
-  const OpenOutcome opened = openBeneath(directory_.get(), path.relative(), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  const OpenOutcome opened = openBeneath(directory_.get(), path.relative(), kForReading);
   if (!opened.fd) {
     return fileError(opened.error, "open");
   }
   return readRegular(opened.fd.get(), maxBytes);
 }
 
-Result<void> ContainedDirectory::replaceFile(const WorkspacePath& path, std::string_view bytes, Parents parents,
-                                             const ContainedDirectory& staging) const {
+std::optional<std::string> ContainedDirectory::readCachedFile(const WorkspacePath& path, std::size_t maxBytes) const {
+  if (path.tooLong()) {
+    return std::nullopt;
+  }
+  const UniqueFd opened = openBeneathCached(directory_.get(), path.relative(), kForReading);
+  return opened ? readRegularCached(opened.get(), maxBytes) : std::nullopt;
+}
+
+Result<ReplacedFile> ContainedDirectory::replaceFile(const WorkspacePath& path, std::string_view bytes, Parents parents,
+                                                     StagingDirectory& staging) const {
   if (path.isRoot()) {
     return fileError(EISDIR, "check");
   }
@@ -195,21 +162,22 @@ Result<void> ContainedDirectory::replaceFile(const WorkspacePath& path, std::str
   if (!target) {
     return target.error();
   }
-  StagedFile staged(staging.descriptor());
-  int error = staged.write(bytes, target->mode);
+  StagingDirectory::Made staged = staging.make();
+  int error = staged.file ? staged.file->write(bytes, target->mode) : staged.error;
   if (error != 0) {
     // The staging directory is ours: only a lack of space is the caller's business.
     return error == ENOSPC || error == EDQUOT ? fileError(error, "stage")
                                               : internalError("The file operation failed", "stage", error);
   }
-  error = staged.moveTo(parent->get(), name);
+  error = staged.file->moveTo(parent->get(), name);
   if (error != 0 && (error == EACCES || error == EPERM) && target->writable) {
-    return overwriteRegular(target->writable.get(), bytes);
+    const Result<void> overwritten = overwriteRegular(target->writable.get(), bytes);
+    return overwritten ? Result<ReplacedFile>(ReplacedFile()) : overwritten.error();
   }
   if (error != 0) {
     return fileError(error, "renameat");
   }
-  return {};
+  return ReplacedFile(std::move(target->writable), staged.file->takeFile());
 }
 
 Result<void> ContainedDirectory::removeTree(const WorkspacePath& path, const std::stop_token& stop) const {

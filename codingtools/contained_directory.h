@@ -1,11 +1,13 @@
 // A directory as a capability: whoever holds one can reach what is inside, and nothing else.
 #pragma once
 
+#include "codingtools/staging_directory.h"
 #include "codingtools/workspace_path.h"
 #include "rpc/base/error.h"
 #include "rpc/base/unique_fd.h"
 
 #include <cstddef>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -38,15 +40,18 @@ class ContainedDirectory {
   /// FIFO is opened for an instant, which lets a guest that waits for a reader go on, and fails there.
   [[nodiscard]] Result<std::string> readFile(const WorkspacePath& path, std::size_t maxBytes) const;
 
+  /// The same where it can be had from memory alone: for a thread that must not wait for the disk. Nothing where it
+  /// cannot, and nothing instead of any error; ask readFile() then.
+  [[nodiscard]] std::optional<std::string> readCachedFile(const WorkspacePath& path, std::size_t maxBytes) const;
+
   /// Gives the file this content, atomically: readers see the old or the new one. New files are 0644, new directories
   /// 0755, whatever the umask. An existing file keeps its permissions (set-user-id and set-group-id are dropped, as by
   /// any write) and must be writable. It is replaced, so that its other hard links keep the old content; only in a
   /// directory that permits no replacing (no write permission, or sticky) is the file itself overwritten, as a guest
   /// would, and then not atomically. Directories made on the way stay when the write fails later.
-  /// `staging` is a directory outside this one on the same file system that no guest and no other process writes to;
-  /// one for many writers at once is fine. After a kill it may hold leftovers.
-  [[nodiscard]] Result<void> replaceFile(const WorkspacePath& path, std::string_view bytes, Parents parents,
-                                         const ContainedDirectory& staging) const;
+  /// @return what the caller shall settle() once the answer is out.
+  [[nodiscard]] Result<ReplacedFile> replaceFile(const WorkspacePath& path, std::string_view bytes, Parents parents,
+                                                 StagingDirectory& staging) const;
 
   /// Removes the file, link or tree (remove_tree.h). A missing path is fine, and so is one below a file, as for
   /// `rm -rf`; the root is refused with EBUSY.

@@ -21,11 +21,16 @@ std::atomic<bool> openat2Missing{false};
 /// guest took on its file, which may last a minute and must not hold us.
 constexpr int kMaxAttempts = 64;
 
-/// A descriptor or -errno.
-int openat2Beneath(int directory, const char* relative, int flags) {
+open_how beneath(int flags) {
   open_how how{};
   how.flags = static_cast<decltype(how.flags)>(flags | O_CLOEXEC);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  return how;
+}
+
+/// A descriptor or -errno.
+int openat2Beneath(int directory, const char* relative, int flags) {
+  const open_how how = beneath(flags);
   for (int attempt = 1;; ++attempt) {
     const long fd = ::syscall(SYS_openat2, directory, relative, &how, sizeof how);
     if (fd >= 0) {
@@ -98,6 +103,15 @@ OpenOutcome openBeneath(int directory, const std::string& relative, int flags) {
     openat2Missing.store(true, std::memory_order_relaxed);
   }
   return walk(directory, path, flags);
+}
+
+UniqueFd openBeneathCached(int directory, const std::string& relative, int flags) {
+  if (relative.empty() || openat2Missing.load(std::memory_order_relaxed)) {
+    return {};
+  }
+  open_how how = beneath(flags);
+  how.resolve |= RESOLVE_CACHED;
+  return UniqueFd(static_cast<int>(::syscall(SYS_openat2, directory, relative.c_str(), &how, sizeof how)));
 }
 
 }  // namespace stitchkit

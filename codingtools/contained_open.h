@@ -21,6 +21,10 @@ struct OpenOutcome {
 /// O_PATH only together with O_DIRECTORY. Thread-safe.
 OpenOutcome openBeneath(int directory, const std::string& relative, int flags);
 
+/// openBeneath for a thread that must not wait for the disk: no descriptor where the kernel would have to look there,
+/// or cannot tell (before Linux 5.12), or where anything else is in the way.
+UniqueFd openBeneathCached(int directory, const std::string& relative, int flags);
+
 /// openat with O_CLOEXEC and O_NOFOLLOW on one segment, told again after a signal; a link is ELOOP, with O_DIRECTORY
 /// too.
 OpenOutcome openSegment(int directory, const char* name, int flags, unsigned mode = 0);

@@ -4,6 +4,7 @@
 
 #include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -70,6 +71,22 @@ Result<std::string> readRegular(int fd, std::size_t maxBytes) {
       content.resize(std::min(maxBytes, 2 * filled) + 1);
     }
   }
+}
+
+std::optional<std::string> readRegularCached(int fd, std::size_t maxBytes) {
+  const Result<struct stat> status = regularStatus(fd);
+  if (!status || static_cast<std::uint64_t>(status->st_size) > maxBytes) {
+    return std::nullopt;
+  }
+  const auto expected = static_cast<std::size_t>(status->st_size);
+  std::string content(expected + 1, '\0');
+  const iovec part{content.data(), content.size()};
+  // Short: a part is not in memory, or the file changes just now.
+  if (::preadv2(fd, &part, 1, 0, RWF_NOWAIT) != static_cast<ssize_t>(expected)) {
+    return std::nullopt;
+  }
+  content.resize(expected);
+  return content;
 }
 
 Result<void> overwriteRegular(int fd, std::string_view bytes) {

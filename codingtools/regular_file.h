@@ -4,6 +4,7 @@
 #include "rpc/base/error.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,9 @@ namespace stitchkit {
 /// `maxBytes`: kLimit with details `bytes` (the size that was seen) and `limit`; memory stays within `maxBytes` even
 /// when the file claims or grows to more. Never blocks on a reader or writer. Thread-safe.
 Result<std::string> readRegular(int fd, std::size_t maxBytes);
+
+/// The same without waiting for the disk: nothing when that would be needed, and nothing instead of any error.
+std::optional<std::string> readRegularCached(int fd, std::size_t maxBytes);
 
 /// Makes `bytes` the whole content, in place: the file stays the same inode (links, mode and owner stay), and readers
 /// may see it half written. Refuses what readRegular refuses.

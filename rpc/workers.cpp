@@ -40,6 +40,11 @@ void Workers::holdRequests(bool held) {
   }
 }
 
+bool Workers::nothingWaits() {
+  const std::lock_guard lock(mutex_);
+  return !held_ && requests_.empty();
+}
+
 bool Workers::congestedLocked() const {
   return requests_.size() >= limits::kQueuedRequests || requestBytes_ >= limits::kQueuedRequestBytes;
 }

@@ -32,18 +32,26 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Runs `work()` on a worker, then `done(result)` on the loop.
+  /// Runs `work()` on a worker, `done(result)` on the loop, and beside that `after()` on the worker: for what is slow
+  /// and nobody waits for.
   /// @param bytes what the job holds in memory while it waits.
-  template <class Work, class Done>
-  void run(Kind kind, std::size_t bytes, Work work, Done done) {
-    submit(kind, bytes, [this, work = std::move(work), done = std::move(done)]() mutable {
+  template <class Work, class Done, class After>
+  void run(Kind kind, std::size_t bytes, Work work, Done done, After after) {
+    submit(kind, bytes, [this, work = std::move(work), done = std::move(done), after = std::move(after)]() mutable {
       auto result = std::make_shared<std::invoke_result_t<Work&>>(work());
       loop_.post([done = std::move(done), result]() mutable { done(std::move(*result)); });
+      after();
     });
+  }
+  template <class Work, class Done>
+  void run(Kind kind, std::size_t bytes, Work work, Done done) {
+    run(kind, bytes, std::move(work), std::move(done), [] {});
   }
 
   /// While held, no new kRequest job starts.
   void holdRequests(bool held);
+  /// No request waits, so that one that needs no worker may be answered on the loop out of turn.
+  [[nodiscard]] bool nothingWaits();
   /// Too much is waiting: nothing more should be read from the host.
   [[nodiscard]] bool congested();
   /// Called on the loop when `congested` has become false again.

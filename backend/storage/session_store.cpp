@@ -29,12 +29,12 @@ StringMembers members(const SessionState& state) {
   return {{"backend", state.backend}, {"sessionId", state.sessionId}, {"templateKey", state.templateKey}};
 }
 
-Result<ContainedDirectory> duplicate(int directory) {
+Result<UniqueFd> duplicate(int directory) {
   UniqueFd copy(::fcntl(directory, F_DUPFD_CLOEXEC, 3));
   if (!copy) {
     return storageError(errno, "dup");
   }
-  return ContainedDirectory::adopt(std::move(copy));
+  return copy;
 }
 
 struct Built {
@@ -150,7 +150,7 @@ Result<StoredSession> SessionStore::create(const std::string& templateKey, const
   if (!lease) {
     return lease.error();
   }
-  Result<ContainedDirectory> stagingDirectory = duplicate(staging->descriptor());
+  Result<UniqueFd> stagingDirectory = duplicate(staging->descriptor());
   Result<ContainedDirectory> workspace = ContainedDirectory::adopt(std::move(built->workspace));
   if (!stagingDirectory || !workspace) {
     return stagingDirectory ? workspace.error() : stagingDirectory.error();
@@ -184,7 +184,7 @@ Result<StoredSession> SessionStore::attach(const std::string& templateKey, const
   if (!staging) {
     return staging.error();
   }
-  Result<ContainedDirectory> stagingDirectory = duplicate(staging->descriptor());
+  Result<UniqueFd> stagingDirectory = duplicate(staging->descriptor());
   Result<ContainedDirectory> workspace = ContainedDirectory::adopt(std::move(found->workspace));
   if (!stagingDirectory || !workspace) {
     return stagingDirectory ? workspace.error() : stagingDirectory.error();

@@ -8,6 +8,7 @@
 #include "codingtools/contained_directory.h"
 #include "rpc/base/error.h"
 
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -37,7 +38,7 @@ class StoredSession {
   [[nodiscard]] const SessionState& state() const noexcept { return state_; }
   [[nodiscard]] const ContainedDirectory& workspace() const noexcept { return workspace_; }
   /// For ContainedDirectory::replaceFile.
-  [[nodiscard]] const ContainedDirectory& staging() const noexcept { return stagingDirectory_; }
+  [[nodiscard]] StagingDirectory& staging() const noexcept { return *stagingDirectory_; }
   /// The workspace's path on the host. It changes with publish().
   [[nodiscard]] std::string workspacePath() const;
 
@@ -51,12 +52,12 @@ class StoredSession {
 
  private:
   friend class SessionStore;
-  StoredSession(Layout layout, SessionState state, StagingEntry staging, ContainedDirectory stagingDirectory,
+  StoredSession(Layout layout, SessionState state, StagingEntry staging, UniqueFd stagingDirectory,
                 ContainedDirectory workspace, Lease lease, bool published)
       : layout_(std::move(layout)),
         state_(std::move(state)),
         staging_(std::move(staging)),
-        stagingDirectory_(std::move(stagingDirectory)),
+        stagingDirectory_(std::make_unique<StagingDirectory>(std::move(stagingDirectory))),
         workspace_(std::move(workspace)),
         lease_(std::move(lease)),
         published_(published) {}
@@ -64,7 +65,7 @@ class StoredSession {
   Layout layout_;
   SessionState state_;
   StagingEntry staging_;
-  ContainedDirectory stagingDirectory_;
+  std::unique_ptr<StagingDirectory> stagingDirectory_;
   ContainedDirectory workspace_;
   Lease lease_;  ///< freed before the staging directory goes
   bool published_;

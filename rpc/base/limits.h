@@ -29,6 +29,10 @@ inline constexpr std::size_t kUnsentBytes = 4U * 1024 * 1024;
 /// Bytes of one session file read or written (PROTOCOL.md, 5).
 inline constexpr std::size_t kSessionFileBytes = 1024U * 1024;
 
+/// The largest file in the page cache that is read on the loop itself: larger ones would hold up other answers longer
+/// than a worker's wake-up costs.
+inline constexpr std::size_t kReadOnLoopBytes = 64U * 1024;
+
 /// Live commands a handle (PROTOCOL.md, 3).
 inline constexpr int kConcurrentCommands = 8;
 inline constexpr int kConcurrentCommandsMax = 1024;

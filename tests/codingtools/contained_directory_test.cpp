@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 
 #include <atomic>
@@ -24,9 +25,10 @@ namespace {
 
 constexpr std::size_t kMax = 1 << 20;
 
-Result<void> write(const Workspace& workspace, const std::string& path, const std::string& bytes,
-                   Parents parents = Parents::kCreate) {
-  return workspace.open().replaceFile(at(path), bytes, parents, workspace.staging());
+Result<ReplacedFile> write(const Workspace& workspace, const std::string& path, const std::string& bytes,
+                           Parents parents = Parents::kCreate) {
+  StagingDirectory staging = workspace.staging();
+  return workspace.open().replaceFile(at(path), bytes, parents, staging);
 }
 
 void makeSocket(const std::string& path) {
@@ -36,6 +38,14 @@ void makeSocket(const std::string& path) {
   REQUIRE(path.size() < sizeof address.sun_path);
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   REQUIRE(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+}
+
+/// Whether the file system can read without waiting at all; tmpfs cannot.
+bool knowsNoWait(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char byte = 0;
+  const iovec part{&byte, 1};
+  return ::preadv2(file.get(), &part, 1, 0, RWF_NOWAIT) == 1;
 }
 
 bool stagingIsEmpty(const Workspace& workspace) {
@@ -67,6 +77,52 @@ TEST_CASE("files are read whole") {
   CHECK(directory.readFile(at("/workspace/empty"), kMax).value().empty());
   CHECK(directory.readFile(at("empty"), 0).value().empty());
   CHECK(directory.readFile(at("a/b/c"), 2).error().kind == ErrorKind::kLimit);
+}
+
+TEST_CASE("what is in memory is read without waiting, and nothing else is") {
+  const Workspace workspace;
+  std::filesystem::create_directories(workspace / "d");
+  writeText(workspace / "d/f", std::string("x\0y", 3));
+  writeText(workspace / "empty", "");
+  std::filesystem::create_symlink("d/f", workspace / "link");
+  std::filesystem::create_symlink("d", workspace / "linked");
+  REQUIRE(::mkfifo((workspace / "fifo").c_str(), 0600) == 0);
+  const ContainedDirectory directory = workspace.open();
+  REQUIRE(directory.readFile(at("d/f"), kMax).has_value());
+  const bool possible = std::getenv("SANDBOX_TEST_OPENAT2") == nullptr && knowsNoWait(workspace / "d/f");
+  CHECK(directory.readCachedFile(at("d/f"), 3) == (possible ? std::optional(std::string("x\0y", 3)) : std::nullopt));
+  CHECK(directory.readCachedFile(at("empty"), 0) == (possible ? std::optional(std::string()) : std::nullopt));
+  CHECK_FALSE(directory.readCachedFile(at("d/f"), 2));
+  for (const char* path : {"missing", "d/missing", "d/f/below", "d", "link", "linked/f", "fifo", "/workspace"}) {
+    CAPTURE(path);
+    CHECK_FALSE(directory.readCachedFile(at(path), kMax));
+  }
+}
+
+TEST_CASE("a file that was prepared is the next one that is written") {
+  const Workspace workspace;
+  StagingDirectory staging = workspace.staging();
+  const ContainedDirectory directory = workspace.open();
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, std::size_t{100000}}) {
+    CAPTURE(size);
+    staging.prepare();
+    staging.prepare();
+    CHECK(std::distance(std::filesystem::directory_iterator(workspace.stagingPath), {}) == 1);
+    const std::string content(size, 'x');
+    ReplacedFile replaced = directory.replaceFile(at("f"), content, Parents::kCreate, staging).value();
+    CHECK(stagingIsEmpty(workspace));
+    replaced.settle();
+    replaced.settle();
+    CHECK(readText(workspace / "f") == content);
+    struct stat status {};
+    REQUIRE(::stat((workspace / "f").c_str(), &status) == 0);
+    CHECK((status.st_mode & 07777U) == 0644U);
+    CHECK((size > 0 || status.st_blocks == 0));
+  }
+  staging.prepare();
+  std::filesystem::remove(std::filesystem::directory_iterator(workspace.stagingPath)->path());
+  CHECK(directory.replaceFile(at("f"), "the prepared one had gone", Parents::kCreate, staging).has_value());
+  CHECK(readText(workspace / "f") == "the prepared one had gone");
 }
 
 TEST_CASE("reading refuses what is no file, in words and without waiting") {
@@ -107,7 +163,7 @@ TEST_CASE("links are reported as such at every segment, and nothing is done") {
     const Result<std::string> read = directory.readFile(at(path), kMax);
     requirePathError(read, "ELOOP");
     CHECK(isSymlink(read.error()));
-    const Result<void> written = write(workspace, path, "changed");
+    const Result<ReplacedFile> written = write(workspace, path, "changed");
     REQUIRE(written.has_error());
     CHECK(isSymlink(written.error()));
   }
@@ -122,7 +178,7 @@ TEST_CASE("links are reported as such at every segment, and nothing is done") {
 TEST_CASE("writing makes files and directories with fixed modes whatever the umask") {
   const Workspace workspace;
   const mode_t before = ::umask(0077);
-  const Result<void> written = write(workspace, "a/b/c.txt", "x");
+  const Result<ReplacedFile> written = write(workspace, "a/b/c.txt", "x");
   ::umask(before);
   requireOk(written);
   CHECK(modeOf(workspace / "a") == 0755);
@@ -207,7 +263,7 @@ TEST_CASE("a running program is busy") {
   while (std::filesystem::read_symlink(link) != workspace / "program") {
     std::this_thread::yield();
   }
-  const Result<void> written = write(workspace, "program", "x");
+  const Result<ReplacedFile> written = write(workspace, "program", "x");
   ::kill(child, SIGKILL);
   waitFor(child);
   requirePathError(written, "ETXTBSY");
@@ -233,7 +289,7 @@ TEST_CASE("a lease that a guest holds on its file does not hold us") {
   REQUIRE(answer == 'y');
   const auto begin = std::chrono::steady_clock::now();
   const Result<std::string> read = workspace.open().readFile(at("leased"), kMax);
-  const Result<void> written = write(workspace, "leased", "y");
+  const Result<ReplacedFile> written = write(workspace, "leased", "y");
   const auto took = std::chrono::steady_clock::now() - begin;
   ::kill(guest, SIGKILL);
   waitFor(guest);
@@ -253,7 +309,7 @@ TEST_CASE("a full disk is a limit, and leaves the old content") {
     std::filesystem::create_directory(workspace.path);
     std::filesystem::create_directory(workspace.stagingPath);
     writeText(workspace / "f", "old");
-    const Result<void> written = write(workspace, "f", std::string(kMax, 'x'));
+    const Result<ReplacedFile> written = write(workspace, "f", std::string(kMax, 'x'));
     if (!written.has_error() || written.error().kind != ErrorKind::kLimit || written.error().reason != "storage" ||
         errnoOf(written.error()) != "ENOSPC") {
       return 1;
@@ -275,7 +331,7 @@ TEST_CASE("readers see the old or the new content, never a part") {
   std::atomic<bool> done{false};
   std::thread writer([&] {
     const ContainedDirectory directory = workspace.open();
-    const ContainedDirectory staging = workspace.staging();
+    StagingDirectory staging = workspace.staging();
     for (int round = 0; round < 300; ++round) {
       static_cast<void>(directory.replaceFile(at("f"), round % 2 == 0 ? second : first, Parents::kCreate, staging));
     }

@@ -66,6 +66,8 @@ TEST_CASE("reads never leave the workspace") {
   for (int round = 0; round < kRounds; ++round) {
     const Result<std::string> content = directory.readFile(at("dir/file"), 100);
     REQUIRE((!content || *content == "inside"));
+    const std::optional<std::string> cached = directory.readCachedFile(at("dir/file"), 100);
+    REQUIRE((!cached || *cached == "inside"));
     inside += content ? 1 : 0;
     links += content ? 0 : 1;
   }
@@ -79,7 +81,7 @@ TEST_CASE("writes never leave the workspace") {
   {
     const Swapper swapper(workspace);
     const ContainedDirectory directory = workspace.open();
-    const ContainedDirectory staging = workspace.staging();
+    StagingDirectory staging = workspace.staging();
     for (int round = 0; round < kRounds; ++round) {
       const std::string path = round % 2 == 0 ? "dir/file" : "dir/new" + std::to_string(round % 10) + "/deep/file";
       static_cast<void>(directory.replaceFile(at(path), "inside", ContainedDirectory::Parents::kCreate, staging));
@@ -95,7 +97,7 @@ TEST_CASE("removals never leave the workspace") {
   {
     const Swapper swapper(workspace);
     const ContainedDirectory directory = workspace.open();
-    const ContainedDirectory staging = workspace.staging();
+    StagingDirectory staging = workspace.staging();
     for (int round = 0; round < kRounds; ++round) {
       static_cast<void>(directory.removeTree(at(round % 2 == 0 ? "dir/sub" : "dir/file")));
       static_cast<void>(directory.replaceFile(at("dir/sub/f"), "x", ContainedDirectory::Parents::kCreate, staging));

@@ -176,7 +176,9 @@ struct Workspace {
     }
   }
   [[nodiscard]] ContainedDirectory open() const { return std::move(ContainedDirectory::open(path)).value(); }
-  [[nodiscard]] ContainedDirectory staging() const { return std::move(ContainedDirectory::open(stagingPath)).value(); }
+  [[nodiscard]] StagingDirectory staging() const {
+    return StagingDirectory(UniqueFd(::open(stagingPath.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)));
+  }
   [[nodiscard]] std::string operator/(const std::string& name) const { return path + '/' + name; }
 };
 

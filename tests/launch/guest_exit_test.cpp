@@ -49,9 +49,14 @@ TEST_CASE("a program that may not be executed is 126", "[guest]") {
 TEST_CASE("a script's interpreter decides", "[guest]") {
   LaunchFixture fixture;
   writeFile(fixture.workspace() + "/lost", "#!/missing\n", 0755);
-  writeFile(fixture.workspace() + "/bare", "exit 7\n", 0755);
+  writeFile(fixture.workspace() + "/bare", "test \"$#$1$2\" = '2a b' && exit 7\n", 0755);
+  writeFile(fixture.workspace() + "/binary", std::string("\0\1\2\3", 4), 0755);
   CHECK(fixture.run(LaunchFixture::command("/workspace/lost"))->exitCode == 127);
-  CHECK(fixture.run(LaunchFixture::command("./bare"))->exitCode == 7);
+  CHECK(fixture.run(LaunchFixture::command("./bare", {"a", " b"}))->exitCode == 7);
+  Command byPath = LaunchFixture::command("bare", {"a", " b"});
+  byPath.environment.emplace_back("PATH", "/usr/bin:/workspace");
+  CHECK(fixture.run(byPath)->exitCode == 7);
+  CHECK(fixture.run(LaunchFixture::command("./binary"))->exitCode == 126);
 }
 
 TEST_CASE("a working directory that cannot be entered is a path error", "[guest]") {

@@ -216,16 +216,32 @@ static _Noreturn void failExec(const char* name) {
       fail(kLaunchStepExec);
   }
   const int exitCode = error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG ? 127 : 126;
-  const char* text = strerrordesc_np(error);
+  const char* text = strerror(error);
   const struct iovec parts[] = {{"stitchkit-sandbox: ", 19},
                                 {(void*)name, strlen(name)},
                                 {": ", 2},
-                                {(void*)(text != NULL ? text : "error"), strlen(text != NULL ? text : "error")},
+                                {(void*)text, strlen(text)},
                                 {"\n", 1}};
   const ssize_t written = writev(STDERR_FILENO, parts, sizeof parts / sizeof *parts);
   (void)written; /* a guest without stderr goes without the text */
   report(kLaunchStepExec, error, exitCode, -1);
   _exit(exitCode);
+}
+
+/* A text without an interpreter line is the shell's, as for execvp in most C libraries. The shell looks the program up
+ * in PATH once more. */
+static void execByShell(char* program, uint32_t count, char** arguments) {
+  char** shell = calloc(count + (size_t)4, sizeof *shell);
+  if (shell == NULL) {
+    return;
+  }
+  shell[0] = (char*)"/bin/sh";
+  shell[1] = (char*)"-c";
+  shell[2] = (char*)"exec \"$0\" \"$@\"";
+  shell[3] = program;
+  memcpy(shell + 4, arguments + 1, count * sizeof *shell); /* and the NULL at the end */
+  execv(shell[0], shell);
+  errno = ENOEXEC; /* what is wrong is the program, not the shell */
 }
 
 static _Noreturn void run(const struct LaunchPacket* packet, const int* descriptors) {
@@ -242,7 +258,7 @@ static _Noreturn void run(const struct LaunchPacket* packet, const int* descript
     fail(kLaunchStepProtocol);
   }
   const char* directory = takeString(&strings);
-  const char* program = takeString(&strings);
+  char* program = takeString(&strings);
   char** environment = takeVector(&strings, header.argumentCount, arguments);
   takeVector(&strings, header.environmentCount, environment);
   environ = environment;
@@ -264,6 +280,9 @@ static _Noreturn void run(const struct LaunchPacket* packet, const int* descript
   applyLimit(RLIMIT_FSIZE, header.fileBytes);
   applyLimit(RLIMIT_NOFILE, header.openFiles);
   execvp(program, arguments);
+  if (errno == ENOEXEC) {
+    execByShell(program, header.argumentCount, arguments);
+  }
   failExec(program);
 }
 

@@ -1,0 +1,87 @@
+#include "codingtools/staging_directory.h"
+
+#include "codingtools/contained_open.h"
+#include "codingtools/regular_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace stitchkit {
+
+namespace {
+
+constexpr int kCreate = O_WRONLY | O_CREAT | O_EXCL;
+constexpr mode_t kPrivate = 0600;
+/// What every file that is not empty takes on most file systems.
+constexpr off_t kPreparedBytes = 4096;
+
+}  // namespace
+
+StagedFile::StagedFile(StagedFile&& other) noexcept
+    : directory_(other.directory_), name_(std::exchange(other.name_, {})), file_(std::move(other.file_)) {}
+
+StagedFile::~StagedFile() {
+  if (!name_.empty()) {
+    ::unlinkat(directory_, name_.c_str(), 0);
+  }
+}
+
+int StagedFile::write(std::string_view bytes, unsigned mode) {
+  // An empty file gives prepared space back.
+  const int error = bytes.empty() ? (::ftruncate(file_.get(), 0) == 0 ? 0 : errno) : writeAll(file_.get(), bytes);
+  return error == 0 && ::fchmod(file_.get(), mode) != 0 ? errno : error;
+}
+
+int StagedFile::moveTo(int parent, const std::string& name) {
+  if (::renameat(directory_, name_.c_str(), parent, name.c_str()) != 0) {
+    return errno;
+  }
+  name_.clear();
+  return 0;
+}
+
+void ReplacedFile::settle() {
+  former_.reset();
+  if (current_) {
+    ::sync_file_range(current_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+    current_.reset();
+  }
+}
+
+StagingDirectory::Made StagingDirectory::make() {
+  std::string name;
+  {
+    const std::lock_guard lock(mutex_);
+    name = std::exchange(spare_, {});
+  }
+  OpenOutcome opened;
+  if (!name.empty()) {
+    opened = openSegment(directory_.get(), name.c_str(), O_WRONLY);
+  }
+  if (!opened.fd) {
+    name = nextName();
+    opened = openSegment(directory_.get(), name.c_str(), kCreate, kPrivate);
+  }
+  if (!opened.fd) {
+    return {std::nullopt, opened.error};
+  }
+  return {StagedFile(directory_.get(), std::move(name), std::move(opened.fd)), 0};
+}
+
+void StagingDirectory::prepare() {
+  const std::lock_guard lock(mutex_);
+  if (!spare_.empty()) {
+    return;
+  }
+  std::string name = nextName();
+  if (const OpenOutcome made = openSegment(directory_.get(), name.c_str(), kCreate, kPrivate); made.fd) {
+    ::fallocate(made.fd.get(), FALLOC_FL_KEEP_SIZE, 0, kPreparedBytes);
+    spare_ = std::move(name);
+  }
+}
+
+}  // namespace stitchkit
