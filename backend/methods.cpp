@@ -262,12 +262,13 @@ void addSpawn(MethodTable& table, Backend& backend, const MethodSettings& settin
         }
         auto spawning = std::make_shared<Spawning>();
         GuestOptions options;
-        options.onStarted = [&backend, spawning, reply, cancellation = call.cancellation](Result<void> started) {
+        options.onStarted = [&backend, spawning, reply, handleId = params.handle,
+                             cancellation = call.cancellation](Result<void> started) {
           if (!started || cancellation->cancelled()) {
             reply(started ? cancelledError() : std::move(started).error());
             return;
           }
-          spawning->process = backend.processes().add(spawning->guest);
+          spawning->process = backend.processes().add(handleId, spawning->guest);
           reply(ProcessStarted{spawning->process->id()});
         };
         if (params.stream) {

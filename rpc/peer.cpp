@@ -31,6 +31,14 @@ ErrorDetail idDetail(const RequestId& id) {
 }
 
 // The host's error as an error of ours: its stable name, when it has one, in `reason`.
+Error batchFullError(std::size_t bytes) {
+  return Error(ErrorKind::kLimit, "The request was served, but its answer is too large for what the batch has left")
+      .withReason("batch")
+      .withDetail("bytes", static_cast<std::int64_t>(bytes))
+      .withDetail("limit", static_cast<std::int64_t>(limits::kBatchAnswerBytes))
+      .withHint("Send requests with large answers by themselves: they are served at once just as well.");
+}
+
 Error hostError(const json::value& payload) {
   Error error(ErrorKind::kInternal, "The host refused a request of the sidecar");
   const json::object* object = payload.if_object();
@@ -49,6 +57,7 @@ struct Peer::Batch {
   std::vector<std::string> answers;  // in the order of the members; "" for one that has none yet
   std::set<std::string> ids;         // of its requests: in flight until the batch is answered
   std::size_t open = 1;              // the members still to be answered, and the reading of the batch itself
+  std::size_t bytes = 0;             // of the answers
 };
 
 struct Peer::Pending {
@@ -223,7 +232,12 @@ void Peer::finish(const std::shared_ptr<Pending>& pending, std::string text) {
     inFlight_.erase(pending->key);
   }
   if (pending->batch) {
-    pending->batch->answers[pending->batchSlot] = std::move(text);
+    Batch& batch = *pending->batch;
+    if (text.size() > limits::kSmallAnswerBytes && batch.bytes + text.size() > limits::kBatchAnswerBytes) {
+      text = errorText(pending->id, batchFullError(text.size()));
+    }
+    batch.bytes += text.size();
+    batch.answers[pending->batchSlot] = std::move(text);
     closeBatch(pending->batch);
   } else if (pending->wantsAnswer) {
     sink_.send(std::move(text));
@@ -252,9 +266,9 @@ void Peer::closeBatch(const std::shared_ptr<Batch>& batch) {
     return;
   }
   std::string text = "[";
-  for (const std::string& answer : batch->answers) {
+  for (std::string& answer : batch->answers) {
     text += text.size() > 1 ? "," : "";
-    text += answer;
+    text += std::exchange(answer, {});
   }
   text += "]";
   sink_.send(std::move(text));

@@ -71,8 +71,28 @@ void Workers::enqueue(Kind kind, Job job) {
   wake_.notify_one();
 }
 
+bool Workers::requestMayStart() const {
+  return !held_ && !requests_.empty() && undelivered_ < limits::kUndeliveredResults;
+}
+
+void Workers::undelivered() {
+  const std::lock_guard lock(mutex_);
+  ++undelivered_;
+}
+
+void Workers::delivered() {
+  bool wasFull = false;
+  {
+    const std::lock_guard lock(mutex_);
+    wasFull = undelivered_-- >= limits::kUndeliveredResults;
+  }
+  if (wasFull) {
+    wake_.notify_all();
+  }
+}
+
 bool Workers::take(Job& job, std::unique_lock<std::mutex>& lock) {
-  wake_.wait(lock, [this] { return stopping_ || !internal_.empty() || (!held_ && !requests_.empty()); });
+  wake_.wait(lock, [this] { return stopping_ || !internal_.empty() || requestMayStart(); });
   if (stopping_) {
     return false;
   }

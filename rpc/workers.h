@@ -39,7 +39,12 @@ class Workers {
   void run(Kind kind, std::size_t bytes, Work work, Done done, After after) {
     submit(kind, bytes, [this, work = std::move(work), done = std::move(done), after = std::move(after)]() mutable {
       auto result = std::make_shared<std::invoke_result_t<Work&>>(work());
-      loop_.post([done = std::move(done), result]() mutable { done(std::move(*result)); });
+      undelivered();
+      loop_.post([this, done = std::move(done), result]() mutable {
+        done(std::move(*result));
+        result.reset();
+        delivered();
+      });
       after();
     });
   }
@@ -71,9 +76,12 @@ class Workers {
   }
   void enqueue(Kind kind, Job job);
   void startThreads();
+  void undelivered();
+  void delivered();
   void serve();
   bool take(Job& job, std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool congestedLocked() const;
+  [[nodiscard]] bool requestMayStart() const;
 
   Loop& loop_;
   unsigned threadCount_;
@@ -83,6 +91,7 @@ class Workers {
   std::deque<Job> requests_;  // guarded by mutex_, as all below
   std::deque<Job> internal_;
   std::size_t requestBytes_ = 0;
+  std::size_t undelivered_ = 0;  ///< results on their way to the loop, where they are more than what is read from disk
   bool held_ = false;
   bool stopping_ = false;
   bool wasCongested_ = false;

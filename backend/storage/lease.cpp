@@ -131,6 +131,19 @@ Result<Lease> Lease::acquire(int session, int staging) {
   return Lease(std::move(directory), std::move(*file), *tookOver);
 }
 
+Result<Lease> Lease::claim(int session) {
+  UniqueFd directory(::fcntl(session, F_DUPFD_CLOEXEC, 3));
+  if (!directory) {
+    return storageError(errno, "dup");
+  }
+  Result<UniqueFd> file = lockDeadLease(session);
+  if (!file) {
+    return file.error();
+  }
+  const bool tookOver = file->valid();
+  return Lease(std::move(directory), std::move(*file), tookOver);
+}
+
 void Lease::release() noexcept {
   // Nobody else removes or replaces the file while its lock is ours.
   if (file_ && names(session_.get(), kName, file_.get())) {

@@ -18,6 +18,10 @@ class Lease {
   /// operator must look. A lease whose owner is dead is taken over.
   static Result<Lease> acquire(int session, int staging);
 
+  /// For removing a session where no file can be made any more (a full disk): holds the file of a dead owner, or none
+  /// where there is none; then it keeps nobody from acquiring. Errors as acquire().
+  static Result<Lease> claim(int session);
+
   Lease(Lease&&) noexcept = default;
   Lease& operator=(Lease&&) = delete;
   Lease(const Lease&) = delete;

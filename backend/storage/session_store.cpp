@@ -15,7 +15,6 @@ namespace stitchkit {
 namespace {
 
 constexpr const char* kBuilt = "session";
-constexpr const char* kDoomed = "removed";
 constexpr const char* kStateFile = "state.json";
 constexpr const char* kWorkspace = "workspace";
 constexpr std::size_t kStateBytes = 64UL * 1024;
@@ -109,6 +108,23 @@ Result<Lease> takeLease(int sessions, const std::string& sessionId, int session,
   return lease;
 }
 
+/// The lease for a removal, also where the disk is full.
+Result<Lease> leaseForRemoval(const Layout& layout, int sessions, const std::string& sessionId, int session) {
+  const Result<StagingEntry> staging = StagingEntry::make(layout);
+  Result<Lease> lease =
+      staging ? takeLease(sessions, sessionId, session, staging->descriptor()) : Result<Lease>(staging.error());
+  if (lease || lease.error().kind != ErrorKind::kLimit) {
+    return lease;
+  }
+  Result<Lease> claimed = Lease::claim(session);
+  if (claimed && claimed->tookOver()) {
+    if (Result<void> ended = endStrayGuests(sessionId); !ended) {
+      return std::move(ended).error();
+    }
+  }
+  return claimed;
+}
+
 }  // namespace
 
 std::string StoredSession::workspacePath() const {
@@ -197,6 +213,32 @@ Result<StoredSession> SessionStore::attach(const std::string& templateKey, const
                        std::move(*lease), true);
 }
 
+// Nothing new is made on the disk: deleting is what helps when it is full.
+Result<void> SessionStore::removeSession(int sessions, const std::string& sessionId, int session, bool leaseHeld,
+                                         const std::stop_token& stop) const {
+  const Result<UniqueFd> area = layout_.openOrMake(Layout::Area::kStaging);
+  if (!area) {
+    return area.error();
+  }
+  // From here on the session does not exist; a kill leaves only work for the sweeper, who may even be at it already.
+  const std::string doomed = randomName();
+  if (const int error = renameNew(sessions, sessionId.c_str(), area->get(), doomed.c_str());
+      error != 0 && error != ENOENT) {
+    return storageError(error, "remove session");
+  }
+  // Whoever acquired the lease before it was moved away believes to own it.
+  if (!leaseHeld) {
+    if (const Result<Lease> free = Lease::claim(session); !free) {
+      static_cast<void>(renameNew(area->get(), doomed.c_str(), sessions, sessionId.c_str()));
+      return free.error();
+    }
+  }
+  if (const Result<void> removed = removeEntry(area->get(), doomed.c_str(), stop); !removed) {
+    return removed.error().kind == ErrorKind::kCancelled ? removed.error() : storageError(removed.error());
+  }
+  return {};
+}
+
 Result<void> SessionStore::remove(const std::string& sessionId, StoredSession* owned,
                                   const std::stop_token& stop) const {
   const Result<std::optional<UniqueFd>> sessions = layout_.open(Layout::Area::kSessions);
@@ -213,27 +255,18 @@ Result<void> SessionStore::remove(const std::string& sessionId, StoredSession* o
   if (!*session) {
     return {};
   }
-  Result<StagingEntry> staging = StagingEntry::make(layout_);
-  if (!staging) {
-    return staging.error();
-  }
   std::optional<Lease> lease;
   if (owned == nullptr || !owned->lease_.held()) {
-    Result<Lease> taken = takeLease((*sessions)->get(), sessionId, (*session)->get(), staging->descriptor());
+    Result<Lease> taken = leaseForRemoval(layout_, (*sessions)->get(), sessionId, (*session)->get());
     if (!taken) {
       const bool gone = taken.error().kind == ErrorKind::kStateMismatch;
       return gone ? Result<void>() : Result<void>(taken.error());
     }
     lease.emplace(std::move(*taken));
   }
-  // From here on the session does not exist; a kill leaves only work for the sweeper.
-  if (const int error = renameNew((*sessions)->get(), sessionId.c_str(), staging->descriptor(), kDoomed);
-      error != 0 && error != ENOENT) {
-    return storageError(error, "remove session");
-  }
-  if (Result<void> removed = removeEntry(staging->descriptor(), kDoomed, stop); !removed) {
-    staging->leaveToSweeper();
-    return removed.error().kind == ErrorKind::kCancelled ? removed.error() : storageError(removed.error());
+  const bool held = !lease || lease->held();
+  if (Result<void> removed = removeSession((*sessions)->get(), sessionId, (*session)->get(), held, stop); !removed) {
+    return removed;
   }
   if (owned != nullptr) {
     owned->lease_.release();

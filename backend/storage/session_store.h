@@ -86,11 +86,15 @@ class SessionStore {
 
   /// Removes a session's files, never the template. `owned` is the caller's object for it, released or not, or nullptr;
   /// when released (and for nullptr) the lease is taken again: kBusy when somebody else has it. A session that is gone
-  /// is fine. After kCancelled and failures the files are out of sight, and the next start of a backend removes them.
+  /// is fine. Works on a full disk. After kCancelled and failures the files are out of sight, and the next start of a
+  /// backend removes them.
   [[nodiscard]] Result<void> remove(const std::string& sessionId, StoredSession* owned,
                                     const std::stop_token& stop = {}) const;
 
  private:
+  Result<void> removeSession(int sessions, const std::string& sessionId, int session, bool leaseHeld,
+                             const std::stop_token& stop) const;
+
   Layout layout_;
   TemplateStore templates_;
 };

@@ -17,12 +17,18 @@ inline constexpr std::size_t kMessageValues = 512U * 1024;
 inline constexpr std::size_t kFrameHeaderBytes = 4096;
 /// Members of one batch; each may cost an answer.
 inline constexpr std::size_t kBatchMembers = 10000;
+/// Bytes of a batch's answers, which have to wait for each other in memory. Beyond, an answer of more than
+/// kSmallAnswerBytes becomes SANDBOX_LIMIT, reason `batch`.
+inline constexpr std::size_t kBatchAnswerBytes = 64U * 1024 * 1024;
+inline constexpr std::size_t kSmallAnswerBytes = 4096;
 /// Requests that have been read and not answered. Further ones get SANDBOX_BUSY.
 inline constexpr std::size_t kRequestsInFlight = 16384;
 /// Requests that wait for a worker. At this many, or at this many bytes of them, the sidecar stops reading its input;
 /// the work goes on and reading with it.
 inline constexpr std::size_t kQueuedRequests = 1024;
 inline constexpr std::size_t kQueuedRequestBytes = 32U * 1024 * 1024;
+/// Results of workers that wait for the loop to send them; no request starts while there are more.
+inline constexpr std::size_t kUndeliveredResults = 16;
 /// Unsent bytes towards the host at which guest output and new work wait (PROTOCOL.md, 1: slow reader).
 inline constexpr std::size_t kUnsentBytes = 4U * 1024 * 1024;
 

@@ -198,3 +198,33 @@ TEST_CASE("a read-only state directory leaves nothing behind, and works when it 
           return session && session->publish() ? 0 : 3;
         }) == 0);
 }
+
+TEST_CASE("a session can be removed from a disk that it has filled, whoever owns it") {
+  const TemporaryDirectory place;
+  const int code = inChild([&] {
+    if (!mountTmpfs(place.path(), "size=4m,nr_inodes=80")) {
+      return 77;
+    }
+    const Layout layout(place / "state", "bubblewrap");
+    const SessionStore store(layout);
+    const std::string key = TemplateStore(layout).prewarm("t", kFiles).value().templateKey;
+    for (const bool released : {false, true}) {
+      StoredSession session = store.create(key).value();
+      requireOk(session.publish());
+      for (int number = 0; std::ofstream(session.workspacePath() + '/' + std::to_string(number)); ++number) {
+      }
+      if (!store.create(key).has_error()) {
+        return 1;
+      }
+      if (released) {
+        session.release();
+      }
+      if (!store.remove(session.state().sessionId, released ? nullptr : &session) ||
+          exists(layout.namespaceDirectory() + "/sessions/" + session.state().sessionId)) {
+        return 2;
+      }
+    }
+    return store.create(key).has_value() ? 0 : 3;
+  });
+  CHECK(code == 0);  // 77: no mount namespaces here
+}
