@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "backend/backend.h"
+#include "backend/launch/orphan_reaper.h"
 #include "backend/methods.h"
 #include "backend/privilege/privilege.h"
 #include "command_line.h"
@@ -34,6 +35,7 @@ class Sidecar {
         workers_(loop_, kWorkerThreads),
         transport_(loop_.context(), std::move(stdio), line.framing, line.maxMessageBytes),
         backend_(loop_, workers_, backendConfig(line), hooks()),
+        orphans_(loop_.context()),
         signals_(loop_.context(), SIGINT, SIGTERM, SIGHUP) {
     addBackendMethods(methods_, backend_, {line.maxMessageBytes, [this] { return peer_.get(); }});
     peer_ = std::make_shared<Peer>(loop_, transport_, methods_, PeerOptions{line.serial});
@@ -119,6 +121,7 @@ class Sidecar {
   Workers workers_;
   StdioTransport transport_;
   Backend backend_;
+  OrphanReaper orphans_;
   boost::asio::signal_set signals_;
   MethodTable methods_;
   std::shared_ptr<Peer> peer_;

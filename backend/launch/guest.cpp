@@ -4,6 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -18,6 +19,8 @@ namespace {
 
 // What a program that was killed leaves as its status (PROTOCOL.md, 5).
 constexpr int kKilledExitCode = 137;
+// Of a program's name in the words that say why it could not be run.
+constexpr std::size_t kMaxNameBytes = 256;
 
 class GuestRun final : public Guest, public SandboxProcess::Owner, public std::enable_shared_from_this<GuestRun> {
  public:
@@ -25,6 +28,7 @@ class GuestRun final : public Guest, public SandboxProcess::Owner, public std::e
       : io_(io),
         options_(std::move(options)),
         completion_(std::move(completion)),
+        executable_(command.executable.substr(0, kMaxNameBytes)),
         payload_(commandPayload(command)),
         timeout_(command.timeout),
         outputLeft_(command.maxOutputBytes),
@@ -48,6 +52,7 @@ class GuestRun final : public Guest, public SandboxProcess::Owner, public std::e
   Result<void> sendCommand();
   UniqueFd makeOutput(Pipe pipe, OutputChannel channel, std::optional<OutputPump>& pump);
   bool takeOutput(OutputChannel channel, std::string_view bytes);
+  void tellWhyNot(int error);
   void fail(Error error);
   void started(Result<void> result);
   void judge(const SandboxEnd& end);
@@ -56,6 +61,7 @@ class GuestRun final : public Guest, public SandboxProcess::Owner, public std::e
   boost::asio::io_context& io_;
   GuestOptions options_;
   Completion completion_;
+  std::string executable_;
   std::string payload_;
   std::chrono::milliseconds timeout_;
   std::uint64_t outputLeft_;
@@ -158,9 +164,20 @@ Result<void> GuestRun::sendCommand() {
 void GuestRun::onReport(const LaunchReport& report, UniqueFd) {
   if (report.exitCode != 0) {
     executed_ = true;
+    tellWhyNot(report.error);
     return;
   }
   fail(launchReportError(report));
+}
+
+// In the guest's name, as a shell would say it; it takes of the output budget what is left, and never exceeds it.
+void GuestRun::tellWhyNot(int error) {
+  const char* const cause = ::strerrordesc_np(error);
+  const std::string text =
+      "stitchkit-sandbox: " + executable_ + ": " + (cause != nullptr ? cause : "unknown error") + "\n";
+  takeOutput(
+      OutputChannel::kStderr,
+      std::string_view(text).substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(text.size(), outputLeft_))));
 }
 
 void GuestRun::onControlEnd() {
@@ -202,6 +219,7 @@ void GuestRun::resumeOutput() {
 }
 
 bool GuestRun::takeOutput(OutputChannel channel, std::string_view bytes) {
+  started({});  // whatever event says so comes later
   const bool fits = bytes.size() <= outputLeft_;
   const std::string_view kept =
       bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), outputLeft_)));

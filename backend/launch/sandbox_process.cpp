@@ -14,6 +14,7 @@
 
 #include "backend/launch/descriptors.h"
 #include "backend/launch/guest_launcher.h"
+#include "backend/launch/orphan_reaper.h"
 #include "backend/launch/warden.h"
 
 namespace stitchkit {
@@ -49,6 +50,7 @@ SandboxProcess::~SandboxProcess() {
   kill();
   if (spawned_ && !reaped_) {
     ::waitpid(bwrap_.id(), nullptr, 0);
+    collectedChild(bwrap_.id());
   }
 }
 
@@ -103,6 +105,7 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile) {
     return launchResourceError("pidfd_open", failure);
   }
   bwrapEnd_.start(std::move(pidfd), [this, keep = owner_.sharedOwner()] { onBwrapEnd(); });
+  expectChild(process.id());
   bwrap_ = process.detach();  // a process object would signal its number on destruction, reaped or not
   spawned_ = true;
   workspace_ = profile.workspace();
@@ -187,6 +190,7 @@ void SandboxProcess::onBwrapEnd() {
   boost::system::error_code error;
   bwrap_.running(status, error);  // reaps: it is known to have ended
   reaped_ = true;
+  collectedChild(bwrap_.id());
   end_.signalled = WIFSIGNALED(status);
   end_.exitCode = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   if (init_.started()) {

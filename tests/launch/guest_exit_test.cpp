@@ -59,6 +59,21 @@ TEST_CASE("a script's interpreter decides", "[guest]") {
   CHECK(fixture.run(LaunchFixture::command("./binary"))->exitCode == 126);
 }
 
+TEST_CASE("the words for a program that is not there are no output of its own", "[guest]") {
+  LaunchFixture fixture;
+  Command missing = LaunchFixture::command("/nope");
+  missing.maxOutputBytes = 10;
+  const Result<GuestOutcome> cut = fixture.run(missing);
+  REQUIRE(cut.has_value());
+  CHECK(cut->cause == EndCause::kExited);
+  CHECK(cut->exitCode == 127);
+  CHECK(cut->standardError == "stitchkit-");
+  const Result<GuestOutcome> shortened = fixture.run(LaunchFixture::command("/" + std::string(100000, 'n')));
+  REQUIRE(shortened.has_value());
+  CHECK(shortened->exitCode == 127);
+  CHECK(shortened->standardError.size() < 400);
+}
+
 TEST_CASE("a working directory that cannot be entered is a path error", "[guest]") {
   LaunchFixture fixture;
   writeFile(fixture.workspace() + "/file", "");

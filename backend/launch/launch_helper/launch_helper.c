@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "guest_files.h"
@@ -202,11 +201,11 @@ static void awaitInit(void) {
   }
 }
 
-/* A program that is not there, or may not be run, is a result of its own, as it is for env(1) and sh. Want of memory
- * or processes, and too long a list of arguments, are not: the sidecar answers with an error. */
-static _Noreturn void failExec(const char* name) {
-  const int error = errno;
-  switch (error) {
+/* A program that is not there, or may not be run, is a result of its own, as it is for env(1) and sh; the sidecar finds
+ * the words for it. Want of memory or processes, and too long a list of arguments, are not: the sidecar answers with an
+ * error. */
+static _Noreturn void failExec(void) {
+  switch (errno) {
     case E2BIG:
     case ENOMEM:
     case EAGAIN:
@@ -215,16 +214,8 @@ static _Noreturn void failExec(const char* name) {
     case EIO:
       fail(kLaunchStepExec);
   }
-  const int exitCode = error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG ? 127 : 126;
-  const char* text = strerror(error);
-  const struct iovec parts[] = {{"stitchkit-sandbox: ", 19},
-                                {(void*)name, strlen(name)},
-                                {": ", 2},
-                                {(void*)text, strlen(text)},
-                                {"\n", 1}};
-  const ssize_t written = writev(STDERR_FILENO, parts, sizeof parts / sizeof *parts);
-  (void)written; /* a guest without stderr goes without the text */
-  report(kLaunchStepExec, error, exitCode, -1);
+  const int exitCode = errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ? 127 : 126;
+  report(kLaunchStepExec, errno, exitCode, -1);
   _exit(exitCode);
 }
 
@@ -283,7 +274,7 @@ static _Noreturn void run(const struct LaunchPacket* packet, const int* descript
   if (errno == ENOEXEC) {
     execByShell(program, header.argumentCount, arguments);
   }
-  failExec(program);
+  failExec();
 }
 
 static _Noreturn void fileOperation(const struct LaunchPacket* packet, int payloadFd) {
