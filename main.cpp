@@ -17,6 +17,7 @@
 #include "command_line.h"
 #include "rpc/asio_loop.h"
 #include "rpc/base/log.h"
+#include "rpc/heap_trimmer.h"
 #include "rpc/peer.h"
 #include "rpc/stdio_transport.h"
 #include "rpc/workers.h"
@@ -26,6 +27,20 @@ namespace {
 
 constexpr unsigned kWorkerThreads = 8;
 constexpr int kExitHostGone = 1;
+
+/// Tells of every answer, by which memory has been used.
+class ObservedSink : public MessageSink {
+ public:
+  ObservedSink(MessageSink& sink, HeapTrimmer& trimmer) : sink_(sink), trimmer_(trimmer) {}
+  void send(std::string text) override {
+    trimmer_.used();
+    sink_.send(std::move(text));
+  }
+
+ private:
+  MessageSink& sink_;
+  HeapTrimmer& trimmer_;
+};
 
 /// One run of the sidecar. The members are in the order in which they depend on each other.
 class Sidecar {
@@ -38,7 +53,7 @@ class Sidecar {
         orphans_(loop_.context()),
         signals_(loop_.context(), SIGINT, SIGTERM, SIGHUP) {
     addBackendMethods(methods_, backend_, {line.maxMessageBytes, [this] { return peer_.get(); }});
-    peer_ = std::make_shared<Peer>(loop_, transport_, methods_, PeerOptions{line.serial});
+    peer_ = std::make_shared<Peer>(loop_, sink_, methods_, PeerOptions{line.serial});
   }
 
   int run() {
@@ -120,6 +135,8 @@ class Sidecar {
   AsioLoop loop_;
   Workers workers_;
   StdioTransport transport_;
+  HeapTrimmer trimmer_{loop_.context()};
+  ObservedSink sink_{transport_, trimmer_};
   Backend backend_;
   OrphanReaper orphans_;
   boost::asio::signal_set signals_;

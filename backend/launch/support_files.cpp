@@ -4,9 +4,11 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
@@ -189,9 +191,39 @@ Step fillSet(const std::string& root, const std::vector<SupportSource>& sources)
   return writeFile(root + "/launch-helper", launchHelperImage(), kProgramMode);
 }
 
+bool holds(const std::string& path, std::string_view expected) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  std::string bytes(expected.size() + 1, '\0');
+  const ssize_t size = file ? ::pread(file.get(), bytes.data(), bytes.size(), 0) : -1;
+  return size >= 0 && std::string_view(bytes.data(), static_cast<std::size_t>(size)) == expected;
+}
+
+bool isCopied(const SupportSource& source, const std::string& root) {
+  struct stat original {};
+  struct stat copy {};
+  return source.kind != SupportSource::Kind::kFile || ::access(source.path.c_str(), R_OK) != 0 ||
+         (::lstat(source.path.c_str(), &original) == 0 && ::lstat((root + source.path).c_str(), &copy) == 0 &&
+          original.st_size == copy.st_size);
+}
+
+// What a set can have lost since it was made: to a full disk that was repaired, or to an operator.
+bool isIntact(const std::string& root, const std::vector<SupportSource>& sources) {
+  const auto textHolds = [&](const auto& text) { return holds(root + "/etc/" + std::string(text.first), text.second); };
+  return holds(root + "/launch-helper", launchHelperImage()) &&
+         std::all_of(std::begin(kTexts), std::end(kTexts), textHolds) &&
+         std::all_of(sources.begin(), sources.end(),
+                     [&](const SupportSource& source) { return isCopied(source, root); });
+}
+
 Error supportError(const Failure& failure) {
   return Error(ErrorKind::kUnavailable, "The files that guests need could not be made")
       .withPrivate(std::string("support files: ") + failure.operation + ": " + errnoName(failure.error));
+}
+
+std::string randomSuffix() {
+  std::array<unsigned char, 8> bytes{};
+  static_cast<void>(::getrandom(bytes.data(), bytes.size(), 0));
+  return hexText({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 UniqueFd openSet(const std::string& path) {
@@ -250,6 +282,12 @@ bool SupportFiles::adopt(const std::string& key) {
   struct stat present {};
   if (::fstat(set.get(), &locked) != 0 || ::lstat(path.c_str(), &present) != 0 || locked.st_ino != present.st_ino ||
       locked.st_dev != present.st_dev) {
+    return false;
+  }
+  if (!isIntact(path, sources_)) {
+    // Out of sight, for a new one; guests that were started with it keep what they have.
+    const std::string removal = directory_ + '/' + std::string(kRemovalPrefix) + "damaged-" + randomSuffix();
+    static_cast<void>(::rename(path.c_str(), removal.c_str()));
     return false;
   }
   key_ = key;

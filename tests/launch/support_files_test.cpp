@@ -102,6 +102,26 @@ TEST_CASE("a set that nobody uses goes, one in use and foreign files stay", "[su
   CHECK(exists(directory.path() + "/foreign"));
 }
 
+TEST_CASE("a set that was damaged is made again", "[support]") {
+  const TemporaryDirectory directory;
+  for (const char* damaged : {"/launch-helper", "/etc/passwd", "/etc/ld.so.cache"}) {
+    CAPTURE(damaged);
+    std::string root;
+    {
+      SupportFiles support(directory.path());
+      const std::string helper = support.ensure()->helper;
+      root = helper.substr(0, helper.rfind('/'));
+    }
+    REQUIRE(::truncate((root + damaged).c_str(), 3) == 0);
+    SupportFiles again(directory.path());
+    const Result<SupportPaths> paths = again.ensure();
+    REQUIRE(paths.has_value());
+    CHECK(readFile(paths->helper) == launchHelperImage());
+    CHECK(readFile(root + damaged).size() > 3);
+    CHECK(setsIn(directory.path()) == 1);
+  }
+}
+
 TEST_CASE("where nothing can be made it is unavailable", "[support]") {
   SupportFiles support("/proc/nowhere");
   const Result<SupportPaths> paths = support.ensure();
