@@ -124,6 +124,22 @@ Warden::~Warden() {
 }
 
 Result<void> Warden::watch(int initPidfd) {
+  int error = send(initPidfd);
+  if (error == EPIPE || error == ECONNRESET) {
+    // Somebody killed it. Guests that live already keep their parent-death signals; later ones get a new one.
+    Result<Warden> next = start();
+    if (!next) {
+      return std::move(next).error();
+    }
+    socket_ = std::move(next->socket_);
+    pid_ = std::exchange(next->pid_, -1);
+    error = send(initPidfd);
+  }
+  return error == 0 ? Result<void>() : launchResourceError("warden", error);
+}
+
+// 0 or errno.
+int Warden::send(int initPidfd) {
   char byte = 'w';
   iovec part{&byte, 1};
   DescriptorControl control{};
@@ -141,10 +157,7 @@ Result<void> Warden::watch(int initPidfd) {
   do {
     sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
-  if (sent < 0) {
-    return launchResourceError("warden", errno);
-  }
-  return {};
+  return sent < 0 ? errno : 0;
 }
 
 }  // namespace stitchkit

@@ -16,7 +16,7 @@ namespace stitchkit {
 /// Loop thread only, but for start().
 class Warden {
  public:
-  /// Forks it. Before any thread exists, and as the user that guests are started by. Errors: kUnavailable.
+  /// Forks it, as the user that guests are started by. Errors: kUnavailable.
   static Result<Warden> start();
 
   Warden(Warden&& other) noexcept;
@@ -26,11 +26,13 @@ class Warden {
   /// Ends it and waits until it is gone. No guest may be left that should go on.
   ~Warden();
 
-  /// Puts a namespace's init under watch until it has ended. To be called before anything of the guest runs.
-  /// Errors: kUnavailable; then the guest must not run.
+  /// Puts a namespace's init under watch until it has ended. To be called before anything of the guest runs. A warden
+  /// that was killed is replaced. Errors: kUnavailable; then the guest must not run.
   Result<void> watch(int initPidfd);
 
  private:
+  int send(int initPidfd);
+
   Warden(UniqueFd socket, pid_t pid) noexcept : socket_(std::move(socket)), pid_(pid) {}
 
   UniqueFd socket_;

@@ -110,6 +110,31 @@ TEST_CASE("SIGKILL, SIGSEGV and SIGABRT of the sidecar leave no guest") {
   CHECK(onlyDescendants({}));
 }
 
+TEST_CASE("a warden that is killed is replaced: commands go on, and the next guest is guarded like the first") {
+  const StartAs startAs = GENERATE(from_range(startModes()));
+  CAPTURE(startAs);
+  SidecarOptions options;
+  options.startAs = startAs;
+  Sidecar sidecar(options);
+  Session session(sidecar);
+  const std::vector<pid_t> wardens = wardensOf(sidecar.pid());
+  REQUIRE(wardens.size() == 1);
+  REQUIRE(::kill(wardens.front(), SIGKILL) == 0);
+  CHECK(session.run({"/bin/true"}).exitCode == 0);
+  const std::string program = session.install("pid1_takeover");
+  const std::string marker = "m" + uniqueDigits();
+  Json params = session.commandParams({program, marker});
+  params["stream"] = true;
+  sidecar.call("session.spawn", params);
+  REQUIRE(sidecar.outputBytes().starts_with("takeover="));
+  sidecar.kill(SIGKILL);
+  REQUIRE(sidecar.waitForExit());
+  CHECK(noGuestSoon(marker, Milliseconds(1000)));
+  for (const pid_t pid : guestsAlive(marker)) {
+    ::kill(pid, SIGKILL);
+  }
+}
+
 TEST_CASE("a guest that makes its pid 1 forget its parent does not outlive anything either") {
   const StartAs startAs = GENERATE(from_range(startModes()));
   const std::string end = GENERATE("deadline", "process.stop", "handle.stop", "SIGTERM", "SIGKILL");

@@ -137,6 +137,18 @@ std::vector<pid_t> descendantsOf(pid_t ancestor) {
   return found;
 }
 
+std::vector<pid_t> wardensOf(pid_t sidecar) {
+  std::vector<pid_t> found;
+  for (const pid_t pid : allProcesses()) {
+    const auto relation = relationOf(pid);
+    if (relation && relation->parent == sidecar && !isDead(relation->state) &&
+        procFile(pid, "comm") == "sandbox-warden\n") {
+      found.push_back(pid);
+    }
+  }
+  return found;
+}
+
 void becomeSubreaper() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }

@@ -32,6 +32,9 @@ std::vector<pid_t> guestsAlive(std::string_view marker);
 /// process that has died are found below this one. A sidecar's warden is its own and does not count.
 std::vector<pid_t> descendantsOf(pid_t ancestor);
 
+/// The sidecar's wardens: one from its first use on.
+std::vector<pid_t> wardensOf(pid_t sidecar);
+
 /// Orphans of children of this process become its own children from now on, so that nothing they leave behind can
 /// hide. Called by tests/support/main.cpp.
 void becomeSubreaper();
