@@ -115,8 +115,7 @@ bool TreeListing::before(const Entry& left, const Entry& right) const {
 
 void TreeListing::keepFirst(std::size_t capacity) {
   const auto end = entries_.begin() + static_cast<std::ptrdiff_t>(capacity);
-  std::nth_element(entries_.begin(), end, entries_.end(),
-                   [&](const Entry& a, const Entry& b) { return before(a, b); });
+  std::nth_element(entries_.begin(), end, entries_.end(), [&](const Entry& a, const Entry& b) { return before(a, b); });
   entries_.erase(end, entries_.end());
   more_ = true;
   compact();

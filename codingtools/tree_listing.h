@@ -42,6 +42,7 @@ class TreeListing {
            DirectoryReader& reader, const std::stop_token& stop);
 
   [[nodiscard]] std::vector<Entry>& entries() noexcept { return entries_; }
+  [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
   [[nodiscard]] std::string_view name(const Entry& entry) const noexcept {
     return std::string_view(names_).substr(entry.begin, entry.length);
   }
@@ -64,7 +65,7 @@ class TreeListing {
 
   std::vector<Entry> entries_;
   std::string names_;
-  std::string last_;        ///< the last name of the reading before
+  std::string last_;  ///< the last name of the reading before
   bool readBefore_ = false;
   bool more_ = false;
   std::size_t directoriesPassedOver_ = 0;
