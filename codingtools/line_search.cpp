@@ -6,6 +6,8 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <utility>
 
 namespace stitchkit {
@@ -57,7 +59,35 @@ Result<std::shared_ptr<const re2::RE2>> compileExpression(std::string_view query
   return std::shared_ptr<const re2::RE2>(std::move(compiled));
 }
 
+/// Where one of several literals stands next.
+class Occurrences {
+ public:
+  Occurrences(const std::vector<LiteralFinder>& literals, std::string_view text) : literals_(literals), text_(text) {}
+
+  /// At or after `from`, which never goes back; or npos.
+  std::size_t next(std::size_t from) {
+    std::size_t first = std::string_view::npos;
+    for (std::size_t i = 0; i < literals_.size(); ++i) {
+      if (fresh_ || next_[i] < from) {
+        next_[i] = literals_[i].find(text_, from);
+      }
+      first = std::min(first, next_[i]);
+    }
+    fresh_ = false;
+    return first;
+  }
+
+ private:
+  const std::vector<LiteralFinder>& literals_;
+  std::string_view text_;
+  std::array<std::size_t, kMostRequiredLiterals> next_{};
+  bool fresh_ = true;
+};
+
 }  // namespace
+
+LineSearch::LineSearch(std::vector<std::string> literals)
+    : literals_(std::make_move_iterator(literals.begin()), std::make_move_iterator(literals.end())) {}
 
 /// Goes through a text and keeps the lines that are found.
 class LineSearch::Lines {
@@ -111,7 +141,7 @@ class LineSearch::Lines {
 
 Result<LineSearch> LineSearch::compile(std::string_view query, Syntax syntax) {
   if (syntax == Syntax::kLiteral) {
-    return LineSearch(std::string(query));
+    return LineSearch({std::string(query)});
   }
   const Result<std::string> expression = toRe2Syntax(query);
   if (!expression) {
@@ -121,7 +151,7 @@ Result<LineSearch> LineSearch::compile(std::string_view query, Syntax syntax) {
   if (!compiled) {
     return compiled.error();
   }
-  LineSearch search(requiredLiteral(*expression));
+  LineSearch search(requiredLiterals(*expression));
   search.expression_ = std::move(*compiled);
   search.wholeTexts_ = !changesAnchors(*expression);
   search.hasEndAnchor_ = expression->find('$') != std::string::npos;
@@ -137,7 +167,7 @@ LinesFound LineSearch::search(std::string_view text, std::size_t most) const {
     searchLiteral(lines);
     return std::move(lines.found);
   }
-  if (!literal_.needle().empty()) {
+  if (!literals_.empty()) {
     searchCandidates(lines);
   }
   const bool carriageReturns = hasEndAnchor_ && text.find('\r') != std::string_view::npos;
@@ -153,11 +183,12 @@ LinesFound LineSearch::search(std::string_view text, std::size_t most) const {
 }
 
 void LineSearch::searchLiteral(Lines& lines) const {
-  if (literal_.needle().find('\n') != std::string::npos) {
+  const LiteralFinder& literal = literals_.front();
+  if (literal.needle().find('\n') != std::string::npos) {
     return;
   }
   while (!lines.done()) {
-    const std::size_t place = literal_.find(lines.text(), lines.position());
+    const std::size_t place = literal.find(lines.text(), lines.position());
     if (place == std::string_view::npos) {
       return;
     }
@@ -166,11 +197,12 @@ void LineSearch::searchLiteral(Lines& lines) const {
   }
 }
 
-/// Only the lines in which the required literal stands, while they are far apart; the rest is left for others.
+/// Only the lines in which a required literal stands, while they are far apart; the rest is left for others.
 void LineSearch::searchCandidates(Lines& lines) const {
+  Occurrences occurrences(literals_, lines.text());
   std::size_t missed = 0;
   while (!lines.done() && (missed < kProbedLines || lines.position() / missed > kDenseBytes)) {
-    const std::size_t place = literal_.find(lines.text(), lines.position());
+    const std::size_t place = occurrences.next(lines.position());
     if (place == std::string_view::npos) {
       lines.lineAt(lines.text().size());
       lines.pass();
@@ -211,7 +243,7 @@ bool LineSearch::matchesLine(std::string_view line) const {
 
 bool LineSearch::matches(std::string_view text) const {
   return expression_ ? expression_->Match(piece(text), 0, text.size(), re2::RE2::UNANCHORED, nullptr, 0)
-                     : literal_.find(text, 0) != std::string_view::npos;
+                     : literals_.front().find(text, 0) != std::string_view::npos;
 }
 
 std::vector<std::string> linesBefore(std::string_view text, const FoundLine& line, std::size_t count) {

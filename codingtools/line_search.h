@@ -51,7 +51,7 @@ class LineSearch {
  private:
   class Lines;
 
-  explicit LineSearch(std::string literal) : literal_(std::move(literal)) {}
+  explicit LineSearch(std::vector<std::string> literals);
 
   void searchLiteral(Lines& lines) const;
   void searchCandidates(Lines& lines) const;
@@ -59,7 +59,7 @@ class LineSearch {
   void searchEachLine(Lines& lines) const;
   [[nodiscard]] bool matchesLine(std::string_view line) const;
 
-  LiteralFinder literal_;  ///< the query, or what every match of the expression contains, or ""
+  std::vector<LiteralFinder> literals_;  ///< the query, or one of which every match of the expression contains, or none
   std::shared_ptr<const re2::RE2> expression_;
   bool wholeTexts_ = true;  ///< the expression finds the same in a text as line by line
   bool hasEndAnchor_ = false;

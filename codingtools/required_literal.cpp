@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 namespace stitchkit {
@@ -14,13 +16,54 @@ namespace {
 /// Deeper groups are not looked into.
 constexpr int kMaxDepth = 100;
 
-unsigned rarityOf(std::string_view literal) {
-  unsigned sum = 0;
-  for (const char byte : literal.substr(0, 8)) {
-    sum += 1 + byteRarity(byte);
+using Literals = std::vector<std::string>;
+
+/// How often one of them stands in a text, as a number to compare.
+double frequencyOf(const Literals& literals) {
+  double frequency = literals.empty() ? std::numeric_limits<double>::infinity() : 0;
+  for (const std::string& literal : literals) {
+    unsigned rarity = 0;
+    for (const char byte : std::string_view(literal).substr(0, 8)) {
+      rarity += 1 + byteRarity(byte);
+    }
+    frequency += 1.0 / rarity;
   }
-  return sum;
+  return frequency;
 }
+
+/// The best of what parts of a concatenation require, each of them enough.
+class Best {
+ public:
+  void offer(Literals literals) {
+    if (frequencyOf(literals) < frequencyOf(best_)) {
+      best_ = std::move(literals);
+    }
+  }
+  /// Of characters that follow one another; empties it.
+  void offer(std::string& run) {
+    if (!run.empty()) {
+      offer(Literals{std::exchange(run, {})});
+    }
+  }
+  Literals take() { return std::exchange(best_, {}); }
+
+ private:
+  Literals best_;
+};
+
+/// What a choice between alternatives requires: something of each.
+class Choice {
+ public:
+  void add(Literals branch) {
+    impossible_ = impossible_ || branch.empty() || literals_.size() + branch.size() > kMostRequiredLiterals;
+    std::move(branch.begin(), branch.end(), std::back_inserter(literals_));
+  }
+  Literals take() { return impossible_ ? Literals() : std::move(literals_); }
+
+ private:
+  Literals literals_;
+  bool impossible_ = false;
+};
 
 void appendUtf8(std::string& text, std::uint32_t code) {
   const auto put = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
@@ -46,51 +89,45 @@ class Reader {
  public:
   explicit Reader(std::string_view expression) : rest_(expression) {}
 
-  std::string run() {
-    std::string literal = sequence(0);
-    return gaveUp_ ? std::string() : literal;
+  Literals run() {
+    Literals literals = choice(0);
+    return gaveUp_ ? Literals() : literals;
   }
 
  private:
   /// One part of a concatenation: a character that stands for itself, or something that contains a literal or nothing.
   struct Part {
     std::string character;
-    std::string inside;
+    Literals inside;
   };
 
   /// Up to the end or the closing parenthesis.
-  std::string sequence(int depth) {
-    std::string best;
+  Literals choice(int depth) {
+    Choice literals;
+    literals.add(sequence(depth));
+    while (!gaveUp_ && !rest_.empty() && rest_.front() == '|') {
+      rest_.remove_prefix(1);
+      literals.add(sequence(depth));
+    }
+    return literals.take();
+  }
+
+  Literals sequence(int depth) {
+    Best best;
     std::string run;
-    bool alternatives = false;
-    const auto keep = [&](std::string& literal) {
-      if (rarityOf(literal) > rarityOf(best)) {
-        best = literal;
-      }
-      literal.clear();
-    };
-    while (!gaveUp_ && !rest_.empty() && rest_.front() != ')') {
-      if (rest_.front() == '|') {
-        alternatives = true;
-        rest_.remove_prefix(1);
-        continue;
-      }
+    while (!gaveUp_ && !rest_.empty() && rest_.front() != ')' && rest_.front() != '|') {
       Part next = part(depth);
       const Repeat repeat = quantifier();
-      if (next.character.empty() || repeat != Repeat::kOnce) {
-        if (repeat == Repeat::kAtLeastOnce) {
-          run += next.character;
-        }
-        keep(run);
-        if (repeat != Repeat::kMaybeNever) {
-          keep(next.inside);
-        }
-      } else {
+      if (repeat != Repeat::kMaybeNever) {
         run += next.character;
+        best.offer(std::move(next.inside));
+      }
+      if (next.character.empty() || repeat != Repeat::kOnce) {
+        best.offer(run);
       }
     }
-    keep(run);
-    return alternatives ? std::string() : best;
+    best.offer(run);
+    return best.take();
   }
 
   Part part(int depth) {
@@ -126,7 +163,7 @@ class Reader {
     return taken;
   }
 
-  std::string group(int depth) {
+  Literals group(int depth) {
     if (depth == kMaxDepth) {
       gaveUp_ = true;
       return {};
@@ -140,7 +177,7 @@ class Reader {
       gaveUp_ = true;  // flags, which may make letters match others
       return {};
     }
-    std::string inside = sequence(depth + 1);
+    Literals inside = choice(depth + 1);
     gaveUp_ = gaveUp_ || rest_.empty();
     rest_.remove_prefix(rest_.empty() ? 0 : 1);
     return inside;
@@ -216,7 +253,7 @@ class Reader {
 
 }  // namespace
 
-std::string requiredLiteral(std::string_view expression) {
+std::vector<std::string> requiredLiterals(std::string_view expression) {
   return Reader(expression).run();
 }
 

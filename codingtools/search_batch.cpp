@@ -34,7 +34,7 @@ Content readElsewhere(int fd, std::size_t maxBytes, ReadBuffer& buffer) {
     return {{}, content.error().kind == ErrorKind::kLimit ? Outcome::kLeftOut : Outcome::kPassedOver};
   }
   char* const bytes = buffer.reserve(content->size() + 1, 0);
-  std::memcpy(bytes, content->data(), content->size());
+  content->copy(bytes, content->size());
   return {{bytes, content->size()}, Outcome::kSearched};
 }
 

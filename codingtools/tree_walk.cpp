@@ -195,15 +195,15 @@ const std::shared_ptr<const UniqueFd>& TreeWalk::descriptorOf(std::size_t level)
     const std::string& above = levels_[i - 1]->prefix;
     const std::string& own = levels_[i]->prefix;
     const std::string name = own.substr(above.size(), own.size() - above.size() - 1);
-    OpenOutcome step =
-        openSegment(opened ? opened.get() : levels_[open]->directory->get(), name.c_str(), kReadDirectory);
-    if (!step.fd) {
+    const int parent = opened ? opened.get() : levels_[open]->directory->get();
+    OpenOutcome step = openSegment(parent, name.c_str(), kReadDirectory);
+    opened = std::move(step.fd);
+    if (!opened) {
       break;
     }
-    opened = std::move(step.fd);
-    if (i == level) {
-      levels_[level]->directory = std::make_shared<const UniqueFd>(std::move(opened));
-    }
+  }
+  if (opened) {
+    levels_[level]->directory = std::make_shared<const UniqueFd>(std::move(opened));
   }
   return levels_[level]->directory;
 }

@@ -179,6 +179,12 @@ TEST_CASE("context is what stands around a line") {
   CHECK(linesAfter("hit", {1, 0, 3}, 3).empty());
 }
 
+TEST_CASE("alternatives are found wherever they stand") {
+  const std::string text = "x\nTODO a\n" + std::string(5000, '-') + "\nFIXME\nTODO FIXME\nTOD\n";
+  CHECK(numbers("TODO|FIXME", Syntax::kExpression, text) == Numbers{2, 4, 5});
+  CHECK(numbers("(?:TODO|FIXME)$", Syntax::kExpression, text) == Numbers{4, 5});
+}
+
 TEST_CASE("a whole text matches or not") {
   CHECK(compiled("src/d", Syntax::kLiteral).matches("src/d/e.ts"));
   CHECK(compiled("^src/.*\\.ts$", Syntax::kExpression).matches("src/c.ts"));

@@ -33,16 +33,26 @@ TEST_CASE("what an expression requires is found") {
   };
   for (const auto& [expression, literal] : cases) {
     CAPTURE(expression);
-    CHECK(requiredLiteral(expression) == literal);
+    CHECK(requiredLiterals(expression) == std::vector<std::string>{literal});
   }
 }
 
 TEST_CASE("where nothing is required, or it cannot be told, there is no literal") {
-  for (const char* expression : {"", "a|b", "(?:a|b)", "a*", "a?", "(a)*", "[abc]", ".", "\\d+", "(?i)abc", "(?i:abc)",
-                                 "x(?i)abc", "(abc", "[abc", "a*?", "a{0,}", "(a|b){3}", "|a", "a|"}) {
+  for (const char* expression :
+       {"",        "a|b*",     "(?:a|b?)", "a*",   "a?",   "(a)*", "[abc]", ".",          "\\d+",
+        "(?i)abc", "(?i:abc)", "x(?i)abc", "(abc", "[abc", "a*?",  "a{0,}", "(a|b){0,3}", "1|2|3|4|5|6|7|8|9",
+        "|a",      "a|"}) {
     CAPTURE(expression);
-    CHECK(requiredLiteral(expression).empty());
+    CHECK(requiredLiterals(expression).empty());
   }
   const std::string deep(5000, '(');
-  CHECK(requiredLiteral(deep + "a" + std::string(5000, ')')).empty());
+  CHECK(requiredLiterals(deep + "a" + std::string(5000, ')')).empty());
+}
+
+TEST_CASE("one of the alternatives is required") {
+  using Literals = std::vector<std::string>;
+  CHECK(requiredLiterals("TODO|FIXME|(?:HACK|XXX)!") == Literals{"TODO", "FIXME", "HACK", "XXX"});
+  CHECK(requiredLiterals("(foo|bar)[0-9]{5}") == Literals{"foo", "bar"});
+  CHECK(requiredLiterals("(a|b)Q") == Literals{"Q"});
+  CHECK(requiredLiterals("x(e|t)") == Literals{"x"});
 }
