@@ -19,6 +19,15 @@ constexpr std::size_t kProbedLines = 8;
 /// Bytes to such a line below which matching the whole text is faster than looking for the literal first.
 constexpr std::size_t kDenseBytes = 512;
 
+/// What RE2 is given at once, since it cannot be stopped: so many bytes, fewer where a byte may cost many steps.
+constexpr std::size_t kWindowBytes = 16UL * 1024;
+constexpr std::size_t kWindowSteps = 128UL * 1024 * 1024;
+
+std::size_t windowFor(const re2::RE2& expression) {
+  const auto steps = static_cast<std::size_t>(std::max(1, expression.ProgramSize()));
+  return std::min(kWindowBytes, kWindowSteps / steps);
+}
+
 re2::StringPiece piece(std::string_view text) {
   return {text.data(), text.size()};
 }
@@ -92,12 +101,12 @@ LineSearch::LineSearch(std::vector<std::string> literals)
 /// Goes through a text and keeps the lines that are found.
 class LineSearch::Lines {
  public:
-  Lines(std::string_view text, std::size_t most) : text_(text), most_(most) {}
+  Lines(std::string_view text, std::size_t most, const std::stop_token& stop) : text_(text), most_(most), stop_(stop) {}
 
   [[nodiscard]] std::string_view text() const { return text_; }
   /// Where the next line begins.
   [[nodiscard]] std::size_t position() const { return position_; }
-  [[nodiscard]] bool done() const { return done_; }
+  [[nodiscard]] bool done() const { return done_ || stop_.stop_requested(); }
 
   /// The line in which `place` stands, at or after position(). It is the last one when nothing follows.
   std::string_view lineAt(std::size_t place) {
@@ -131,6 +140,7 @@ class LineSearch::Lines {
  private:
   std::string_view text_;
   std::size_t most_;
+  const std::stop_token& stop_;
   std::size_t position_ = 0;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
@@ -158,8 +168,8 @@ Result<LineSearch> LineSearch::compile(std::string_view query, Syntax syntax) {
   return search;
 }
 
-LinesFound LineSearch::search(std::string_view text, std::size_t most) const {
-  Lines lines(text, most);
+LinesFound LineSearch::search(std::string_view text, std::size_t most, const std::stop_token& stop) const {
+  Lines lines(text, most, stop);
   if (most == 0) {
     return {};
   }
@@ -215,12 +225,23 @@ void LineSearch::searchCandidates(Lines& lines) const {
   }
 }
 
+/// Some lines at once. The first match is in the first line that matches, since none spans a line's end.
 void LineSearch::searchWhole(Lines& lines) const {
+  const std::string_view text = lines.text();
+  const std::size_t window = windowFor(*expression_);
+  std::size_t windowEnd = 0;
   re2::StringPiece found;
-  while (!lines.done() && expression_->Match(piece(lines.text()), lines.position(), lines.text().size(),
-                                             re2::RE2::UNANCHORED, &found, 1)) {
-    lines.lineAt(static_cast<std::size_t>(found.data() - lines.text().data()));
-    lines.keep();
+  while (!lines.done()) {
+    if (lines.position() > windowEnd || windowEnd == 0) {
+      windowEnd = std::min(text.find('\n', std::min(lines.position() + window, text.size())), text.size());
+    }
+    const bool matched = expression_->Match(piece(text), lines.position(), windowEnd, re2::RE2::UNANCHORED, &found, 1);
+    lines.lineAt(matched ? static_cast<std::size_t>(found.data() - text.data()) : windowEnd);
+    if (matched) {
+      lines.keep();
+    } else {
+      lines.pass();
+    }
   }
 }
 

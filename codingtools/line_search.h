@@ -6,7 +6,7 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,8 +42,8 @@ class LineSearch {
   /// words when it was RE2 that refused it.
   static Result<LineSearch> compile(std::string_view query, Syntax syntax);
 
-  /// The first `most` lines.
-  [[nodiscard]] LinesFound search(std::string_view text, std::size_t most) const;
+  /// The first `most` lines; fewer when stopped, which takes effect within a part of a text.
+  [[nodiscard]] LinesFound search(std::string_view text, std::size_t most, const std::stop_token& stop = {}) const;
 
   /// Whether it stands in a text as a whole, such as a path.
   [[nodiscard]] bool matches(std::string_view text) const;

@@ -127,7 +127,7 @@ void SearchBatch::search(const LineSearch& search, const BatchLimits& limits, Re
     if (content.text.starts_with(kByteOrderMark)) {
       content.text.remove_prefix(kByteOrderMark.size());
     }
-    file.found = search.search(content.text, limits.maxLines);
+    file.found = search.search(content.text, limits.maxLines, stop);
     // Whether it is text matters only where something was found.
     if ((!file.found.lines.empty() || file.found.longLines) && !isUtf8(content.text)) {
       file.found = {};

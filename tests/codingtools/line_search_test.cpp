@@ -6,6 +6,7 @@
 
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "codingtools/script_expression.h"
@@ -128,8 +129,8 @@ TEST_CASE("anchors stand at the ends of lines, carriage return or not") {
 }
 
 TEST_CASE("an expression that RE2 refuses is a bad request in RE2's words") {
-  for (const std::string& query :
-       {std::string("[a"), std::string("a{1001}"), std::string("((a{100}){100}){100}"), std::string("\xFF")}) {
+  for (const std::string& query : {std::string("[a"), std::string("a{1001}"), std::string("((a{100}){100}){100}"),
+                                   std::string("\\pL{900}"), std::string("\xFF")}) {
     const Result<LineSearch> refused = LineSearch::compile(query, Syntax::kExpression);
     REQUIRE(refused.has_error());
     CHECK(refused.error().kind == ErrorKind::kBadRequest);
@@ -185,6 +186,18 @@ TEST_CASE("alternatives are found wherever they stand") {
   CHECK(numbers("(?:TODO|FIXME)$", Syntax::kExpression, text) == Numbers{4, 5});
 }
 
+TEST_CASE("an expression that needs many steps a byte can be stopped") {
+  std::string text;
+  std::mt19937 random(9);
+  for (int i = 0; i < 200000; ++i) {
+    text += i % 8000 == 7999 ? '\n' : "ab"[random() % 2];
+  }
+  std::stop_source stop;
+  std::jthread stopper([&] { stop.request_stop(); });
+  const LineSearch search = compiled("(?:[ab]?[ab]?[ab]?){300}a[ab]{300}c", Syntax::kExpression);
+  CHECK(search.search(text, 10, stop.get_token()).lines.empty());
+}
+
 TEST_CASE("a whole text matches or not") {
   CHECK(compiled("src/d", Syntax::kLiteral).matches("src/d/e.ts"));
   CHECK(compiled("^src/.*\\.ts$", Syntax::kExpression).matches("src/c.ts"));
@@ -208,7 +221,7 @@ TEST_CASE("searching finds exactly what matching line by line finds") {
     REQUIRE(search.has_value());
     const Naive naive(query, syntax);
     for (int j = 0; j < 6; ++j) {
-      const std::string text = randomText(random, parts, j == 0 ? 2000 : 60);
+      const std::string text = randomText(random, parts, j > 0 ? 60 : i % 50 == 0 ? 60000 : 2000);
       const std::size_t most = j == 1 ? 2 : 100000;
       const LinesFound lines = search->search(text, most);
       found += lines.lines.size();
