@@ -33,7 +33,8 @@ inline constexpr std::size_t kSessionFileBytes = 1024U * 1024;
 /// than a worker's wake-up costs.
 inline constexpr std::size_t kReadOnLoopBytes = 64U * 1024;
 
-/// Matches of one search with their context, in bytes: a context line is a whole line, so that few matches may hold much.
+/// Matches of one search with their context, in bytes: context lines are whole lines, so that few matches may hold
+/// much.
 inline constexpr std::size_t kSearchResultBytes = 4U * 1024 * 1024;
 
 /// Live commands a handle (PROTOCOL.md, 3).
