@@ -108,6 +108,14 @@ Result<OpenedFile> ToolFiles::open(const WorkspacePath& path) const {
   return OpenedFile{std::move(opened.fd), FileIdentity::of(status), static_cast<std::uint64_t>(status.st_size)};
 }
 
+Result<void> ToolFiles::confirm(const WorkspacePath& path, const FileIdentity& file) const {
+  const Result<OpenedFile> now = open(path);
+  if (!now || !(now->identity == file)) {
+    return toolError(ESTALE, path, Use::kReading, false);
+  }
+  return {};
+}
+
 Result<WritePlan> ToolFiles::planWrite(const WorkspacePath& path) const {
   WritePlan plan{path, path.parent(), {}, {}};
   for (;; plan.existing = plan.existing.parent()) {

@@ -40,6 +40,9 @@ class ToolFiles {
 
   [[nodiscard]] Result<OpenedFile> open(const WorkspacePath& path) const;
 
+  /// A conflict unless the path still names that file.
+  [[nodiscard]] Result<void> confirm(const WorkspacePath& path, const FileIdentity& file) const;
+
   [[nodiscard]] Result<WritePlan> planWrite(const WorkspacePath& path) const;
   /// Atomic. Makes the missing directories; those that somebody else has made meanwhile are fine, but a directory that
   /// stands where `existing` stood is a conflict. A file that is overwritten keeps its permissions; without `overwrite`
