@@ -1,51 +1,18 @@
 #include "codingtools/tool_guard.h"
 
 #include "codingtools/tool_path.h"
-#include "tests/rpc/queue_loop.h"
+#include "tests/codingtools/answering_host.h"
 
-#include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 
-#include <chrono>
 #include <string>
-#include <thread>
 
 using namespace stitchkit;
+using Host = stitchkit::test::AnsweringHost;
 
 namespace {
 
 namespace json = boost::json;
-
-/// A host that answers at once, as its test says, and remembers what it was asked.
-class Host {
- public:
-  using Answer = std::function<Result<json::value>(const std::string& method, const json::object& params)>;
-
-  explicit Host(Answer answer) : answer_(std::move(answer)) {
-    thread_ = std::jthread([this](const std::stop_token& stop) {
-      // runUntil() waits for what is posted; the stop is posted too.
-      loop_.runUntil([&] { return stop.stop_requested(); });
-    });
-  }
-  ~Host() {
-    thread_.request_stop();
-    loop_.post([] {});
-  }
-
-  HostRequests requests{loop_,
-                        [this](std::string_view method, const json::object& params, HostRequests::Answer done) {
-                          asked.push_back(std::string(method) + json::serialize(params));
-                          done(answer_(std::string(method), params));
-                          return [] {};
-                        },
-                        std::chrono::hours(1)};
-  std::vector<std::string> asked;
-
- private:
-  Answer answer_;
-  QueueLoop loop_;
-  std::jthread thread_;
-};
 
 GuardRules askAll() {
   GuardRules rules;
