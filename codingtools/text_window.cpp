@@ -1,5 +1,6 @@
 #include "codingtools/text_window.h"
 
+#include "codingtools/character_cut.h"
 #include "codingtools/file_error.h"
 #include "rpc/base/utf8.h"
 
@@ -12,33 +13,6 @@
 namespace stitchkit {
 
 namespace {
-
-/// The most bytes of one character that can stand before or after a byte of it.
-constexpr std::size_t kReach = 3;
-
-bool isContinuation(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
-}
-
-/// What a character has that begins with this byte; 1 for what begins none.
-std::size_t lengthFrom(char lead) {
-  const auto byte = static_cast<unsigned char>(lead);
-  return byte >= 0xF0U ? 4 : byte >= 0xE0U ? 3 : byte >= 0xC0U ? 2 : 1;
-}
-
-/// Where the character ends that `position` stands inside of; `position` itself when it stands inside of none.
-std::size_t characterEnd(std::string_view bytes, std::size_t position) {
-  for (std::size_t back = 1; back <= std::min(kReach, position); ++back) {
-    const std::size_t begin = position - back;
-    if (isContinuation(bytes[begin])) {
-      continue;
-    }
-    const std::size_t length = lengthFrom(bytes[begin]);
-    return length > back && isUtf8(bytes.substr(begin, length)) && begin + length <= bytes.size() ? begin + length
-                                                                                                  : position;
-  }
-  return position;
-}
 
 /// Up to `count` bytes from `offset` on.
 Result<std::string> readSome(int fd, std::uint64_t offset, std::size_t count) {
@@ -67,12 +41,12 @@ Error notUtf8() {
 }
 
 Result<TextWindow> readTextWindow(int fd, std::uint64_t offset, std::size_t maxBytes) {
-  if (offset > static_cast<std::uint64_t>(INT64_MAX) - maxBytes - 4 * kReach) {
+  if (offset > static_cast<std::uint64_t>(INT64_MAX) - maxBytes - 4 * kCharacterReach) {
     return TextWindow{{}, offset, false};
   }
-  const std::size_t before = static_cast<std::size_t>(std::min<std::uint64_t>(offset, kReach));
+  const std::size_t before = static_cast<std::size_t>(std::min<std::uint64_t>(offset, kCharacterReach));
   // One byte more than can be of use, so that its presence says that something remains.
-  const std::size_t wanted = before + kReach + std::max<std::size_t>(maxBytes, 1) + kReach + 1;
+  const std::size_t wanted = before + kCharacterReach + std::max<std::size_t>(maxBytes, 1) + kCharacterReach + 1;
   const Result<std::string> read = readSome(fd, offset - before, wanted);
   if (!read) {
     return read.error();
