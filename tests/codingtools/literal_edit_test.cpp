@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <string>
+#include <vector>
 
 using namespace stitchkit;
 
@@ -20,9 +21,9 @@ std::int64_t occurrences(const Error& error) {
 }  // namespace
 
 TEST_CASE("replacement text is literal, whatever it holds") {
-  for (const std::string text :
-       {"<$&> $$ $1 $' $` $<x>", "\\0 \\1 \\n", "done done", "", std::string("\0\xFF", 2).c_str()}) {
-    CHECK(edited("log(done)", "done", text) == "log(" + std::string(text) + ")");
+  for (const std::string& text :
+       std::vector<std::string>{"<$&> $$ $1 $' $` $<x>", "\\0 \\1 \\n", "done done", "", std::string("\0\xFF", 2)}) {
+    CHECK(edited("log(done)", "done", text) == "log(" + text + ")");
   }
   CHECK(edited("a.b*[c] axb", "a.b*[c]", "x") == "x axb");
   CHECK(edited("aaa", "a", "aa", true) == "aaaaaa");
