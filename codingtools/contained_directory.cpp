@@ -49,6 +49,20 @@ Result<Target> inspectTarget(int parent, const std::string& name) {
   return Target{std::move(opened.fd), status.st_mode & 01777U};
 }
 
+/// Where nothing may stand. What comes there later is noticed when the file is put there.
+Result<Target> inspectVacancy(int parent, const std::string& name) {
+  struct stat status {};
+  if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    return fileError(EEXIST, "check");
+  }
+  return errno == ENOENT ? Result<Target>(Target{}) : Result<Target>(fileError(errno, "fstatat"));
+}
+
+bool isFile(const Target& target, const FileIdentity& file) {
+  struct stat status {};
+  return target.writable && ::fstat(target.writable.get(), &status) == 0 && FileIdentity::of(status) == file;
+}
+
 /// Makes the directory and gives it its mode whatever the umask. EEXIST is success: whoever made it chose the mode.
 int makeDirectory(int parent, const char* name) {
   if (::mkdirat(parent, name, kDirectoryMode) != 0) {
@@ -149,7 +163,7 @@ std::optional<std::string> ContainedDirectory::readCachedFile(const WorkspacePat
 }
 
 Result<ReplacedFile> ContainedDirectory::replaceFile(const WorkspacePath& path, std::string_view bytes, Parents parents,
-                                                     StagingDirectory& staging) const {
+                                                     StagingDirectory& staging, const ExpectedTarget& expected) const {
   if (path.isRoot()) {
     return fileError(EISDIR, "check");
   }
@@ -158,9 +172,13 @@ Result<ReplacedFile> ContainedDirectory::replaceFile(const WorkspacePath& path, 
     return parent.error();
   }
   const std::string name(path.name());
-  Result<Target> target = inspectTarget(parent->get(), name);
+  const bool mayReplace = expected.kind != ExpectedTarget::Kind::kNothing;
+  Result<Target> target = mayReplace ? inspectTarget(parent->get(), name) : inspectVacancy(parent->get(), name);
   if (!target) {
     return target.error();
+  }
+  if (expected.kind == ExpectedTarget::Kind::kFile && !isFile(*target, expected.file)) {
+    return fileError(ESTALE, "check");
   }
   StagingDirectory::Made staged = staging.make();
   int error = staged.file ? staged.file->write(bytes, target->mode) : staged.error;
@@ -169,7 +187,7 @@ Result<ReplacedFile> ContainedDirectory::replaceFile(const WorkspacePath& path, 
     return error == ENOSPC || error == EDQUOT ? fileError(error, "stage")
                                               : internalError("The file operation failed", "stage", error);
   }
-  error = staged.file->moveTo(parent->get(), name);
+  error = staged.file->moveTo(parent->get(), name, mayReplace);
   if (error != 0 && (error == EACCES || error == EPERM) && target->writable) {
     const Result<void> overwritten = overwriteRegular(target->writable.get(), bytes);
     return overwritten ? Result<ReplacedFile>(ReplacedFile()) : overwritten.error();

@@ -6,13 +6,31 @@
 #include "rpc/base/error.h"
 #include "rpc/base/unique_fd.h"
 
+#include <sys/stat.h>
+#include <sys/types.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 
 namespace stitchkit {
+
+/// Which file or directory it is, whatever it is called.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  static FileIdentity of(const struct stat& status) { return {status.st_dev, status.st_ino}; }
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
+/// What may stand where a file is put: anything, nothing (else EEXIST), or one file (else ESTALE).
+struct ExpectedTarget {
+  enum class Kind : std::uint8_t { kAnything, kNothing, kFile } kind = Kind::kAnything;
+  FileIdentity file = {};
+};
 
 /// Owns one O_PATH descriptor of a directory. Everything is opened below that descriptor without following symbolic
 /// links (contained_open.h), so that guests who rename, replace and link inside it meanwhile cannot lead an operation
@@ -51,7 +69,7 @@ class ContainedDirectory {
   /// would, and then not atomically. Directories made on the way stay when the write fails later.
   /// @return what the caller shall settle() once the answer is out.
   [[nodiscard]] Result<ReplacedFile> replaceFile(const WorkspacePath& path, std::string_view bytes, Parents parents,
-                                                 StagingDirectory& staging) const;
+                                                 StagingDirectory& staging, const ExpectedTarget& expected = {}) const;
 
   /// Removes the file, link or tree (remove_tree.h). A missing path is fine, and so is one below a file, as for
   /// `rm -rf`; the root is refused with EBUSY.

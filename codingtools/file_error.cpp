@@ -28,6 +28,8 @@ constexpr std::array kPathWords{
     Words{ENOTEMPTY, "The directory kept filling up while it was removed"},
     Words{EAGAIN, "A program in the sandbox holds a lease on the file"},
     Words{EBUSY, "The path is in use"},
+    Words{EEXIST, "The path exists already"},
+    Words{ESTALE, "The file has been replaced meanwhile"},
     Words{EINVAL, "The file system does not accept the name"},
     Words{EILSEQ, "The file system does not accept the name"},
     Words{EMLINK, "The directory has too many entries"},

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 
 namespace stitchkit {
@@ -36,8 +37,9 @@ int StagedFile::write(std::string_view bytes, unsigned mode) {
   return error == 0 && ::fchmod(file_.get(), mode) != 0 ? errno : error;
 }
 
-int StagedFile::moveTo(int parent, const std::string& name) {
-  if (::renameat(directory_, name_.c_str(), parent, name.c_str()) != 0) {
+int StagedFile::moveTo(int parent, const std::string& name, bool mayReplace) {
+  const unsigned flags = mayReplace ? 0 : RENAME_NOREPLACE;
+  if (::renameat2(directory_, name_.c_str(), parent, name.c_str(), flags) != 0) {
     return errno;
   }
   name_.clear();

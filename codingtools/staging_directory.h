@@ -25,8 +25,9 @@ class StagedFile {
 
   /// The whole content. 0 or errno.
   int write(std::string_view bytes, unsigned mode);
-  /// 0 or errno. The staging directory's name for it is gone then.
-  int moveTo(int parent, const std::string& name);
+  /// 0 or errno. The staging directory's name for it is gone then. Without `mayReplace` whatever stands there is
+  /// EEXIST.
+  int moveTo(int parent, const std::string& name, bool mayReplace);
   /// The open file; nothing more can be written then.
   UniqueFd takeFile() { return std::move(file_); }
 

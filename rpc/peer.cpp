@@ -305,14 +305,16 @@ void Peer::onCancelNotification(json::value params) {
   pending->cancellation->cancel();
 }
 
-void Peer::callHost(std::string_view method, const json::object& params, CallResult done) {
+std::string Peer::callHost(std::string_view method, const json::object& params, CallResult done) {
   if (hostGone_) {
     loop_.post([done = std::move(done)] { done(hostGoneError()); });
-    return;
+    return {};
   }
   const RequestId id(json::string("sidecar-" + std::to_string(++nextCall_)));
-  outgoing_.emplace(toText(id), std::move(done));
+  std::string call = toText(id);
+  outgoing_.emplace(call, std::move(done));
   sink_.send(requestText(id, method, params));
+  return call;
 }
 
 void Peer::notifyHost(std::string_view method, const json::object& params) {

@@ -48,7 +48,10 @@ class Peer : public std::enable_shared_from_this<Peer> {
   /// A request to the host, with an id of our own. `done` is called exactly once, on the loop thread: with the host's
   /// result, with the host's error (its name in `reason` when it has one), or with SANDBOX_UNAVAILABLE when the host is
   /// gone or never answers because the conversation ends.
-  void callHost(std::string_view method, const boost::json::object& params, CallResult done);
+  /// @return the call's name for forgetCall().
+  std::string callHost(std::string_view method, const boost::json::object& params, CallResult done);
+  /// Nobody waits for the answer any more: `done` is dropped, and an answer is ignored.
+  void forgetCall(const std::string& call) { outgoing_.erase(call); }
   /// Requests to the host that wait for an answer.
   [[nodiscard]] std::size_t callsToHost() const { return outgoing_.size(); }
   void notifyHost(std::string_view method, const boost::json::object& params);

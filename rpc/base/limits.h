@@ -39,6 +39,10 @@ inline constexpr std::size_t kSessionFileBytes = 1024U * 1024;
 /// than a worker's wake-up costs.
 inline constexpr std::size_t kReadOnLoopBytes = 64U * 1024;
 
+/// Matches of one search with their context, in bytes: context lines are whole lines, so that few matches may hold
+/// much.
+inline constexpr std::size_t kSearchResultBytes = 4U * 1024 * 1024;
+
 /// Live commands a handle (PROTOCOL.md, 3).
 inline constexpr int kConcurrentCommands = 8;
 inline constexpr int kConcurrentCommandsMax = 1024;
