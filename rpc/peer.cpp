@@ -87,6 +87,12 @@ void Peer::onFrame(FrameEvent event) {
                  .withHint("Send one JSON value a line, or Content-Length headers with --framing headers."),
              nullptr);
       return;
+    case FrameEvent::Kind::kCutOff:
+      refuse(nullptr,
+             Error(ErrorKind::kParse, "The input ended inside a message with a Content-Length header")
+                 .withHint("Content-Length counts the bytes of the body, all of which have to follow."),
+             nullptr);
+      return;
     case FrameEvent::Kind::kMessage:
       break;
   }
