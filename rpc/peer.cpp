@@ -193,6 +193,10 @@ void Peer::startNextQueued() {
 
 void Peer::start(RequestMessage request, std::shared_ptr<Pending> pending) {
   JsonReply reply = replyFor(pending);
+  if (Result<void> admitted = methods_.admit(); !admitted) {
+    reply(std::move(admitted).error());
+    return;
+  }
   Result<json::object> params = OpenRpc::instance().checkParams(request.method, std::move(request.params));
   if (!params) {
     reply(std::move(params).error());
