@@ -5,6 +5,7 @@
 
 #include "rpc/base/limits.h"
 #include "rpc/base/log.h"
+#include "rpc/base/utf8.h"
 #include "schema/openrpc.h"
 
 namespace stitchkit {
@@ -128,10 +129,11 @@ void Peer::onRequest(RequestMessage request, const std::shared_ptr<Batch>& batch
   }
   if (methods_.find(request.method) == nullptr) {
     if (request.id) {
-      refuse(*request.id,
-             Error(ErrorKind::kMethodNotFound, "There is no method " + request.method)
-                 .withHint("rpc.discover lists the methods."),
-             batch);
+      refuse(
+          *request.id,
+          Error(ErrorKind::kMethodNotFound, "There is no method " + excerpt(request.method, limits::kEchoedCharacters))
+              .withHint("rpc.discover lists the methods."),
+          batch);
     }
     return;
   }

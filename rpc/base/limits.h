@@ -17,6 +17,10 @@ inline constexpr std::size_t kMessageValues = 512U * 1024;
 inline constexpr std::size_t kFrameHeaderBytes = 4096;
 /// Members of one batch; each may cost an answer.
 inline constexpr std::size_t kBatchMembers = 10000;
+/// Characters of a name of the caller's that an error repeats: enough to know it again.
+inline constexpr std::size_t kEchoedCharacters = 100;
+/// Characters of an error's message, and of an issue's path and message, whatever they are made of.
+inline constexpr std::size_t kErrorTextCharacters = 1000;
 /// Requests that have been read and not answered. Further ones get SANDBOX_BUSY.
 inline constexpr std::size_t kRequestsInFlight = 16384;
 /// Requests that wait for a worker. At this many, or at this many bytes of them, the sidecar stops reading its input;
