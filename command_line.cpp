@@ -5,12 +5,15 @@
 #include <boost/program_options/positional_options.hpp>
 #include <boost/program_options/variables_map.hpp>
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 
+#include "backend/privilege/user.h"
 #include "rpc/base/limits.h"
 
 namespace stitchkit {
@@ -24,8 +27,9 @@ po::options_description describeOptions() {
   po::options_description options("Options");
   auto add = options.add_options();
   add("state-dir", po::value<std::string>()->value_name("DIR"),
-      "where templates and sessions are kept\n(default: $XDG_STATE_HOME/stitchkit-sandbox,\n"
-      "else ~/.local/state/stitchkit-sandbox)");
+      "where templates and sessions are kept\n(default: stitchkit-sandbox below\n"
+      "$XDG_STATE_HOME, else ~/.local/state;\nstarted by root, where that user cannot\n"
+      "reach it: /var/lib/stitchkit-sandbox)");
   add("name", po::value<std::string>()->default_value("bubblewrap")->value_name("NAME"), "name of the backend");
   add("bwrap", po::value<std::string>()->default_value("/usr/bin/bwrap")->value_name("PATH"), "Bubblewrap");
   add("max-concurrent-commands", po::value<int>()->default_value(limits::kConcurrentCommands)->value_name("N"),
@@ -77,6 +81,16 @@ std::int64_t between(std::int64_t number, std::int64_t low, std::int64_t high, c
   return number;
 }
 
+// Here, so that it is a usage error like any other. Not asked where the user does not matter.
+void checkUser(const PrivilegePlan& plan, bool defaulted) {
+  if (defaulted || plan.allowRoot || ::geteuid() != 0) {
+    return;
+  }
+  if (const auto user = resolveUser(plan.user); !user) {
+    throw std::invalid_argument("--user " + plan.user + ": " + user.error().message + ". " + user.error().hint);
+  }
+}
+
 CommandLine toCommandLine(const po::variables_map& values) {
   CommandLine line;
   if (values.count("state-dir") != 0) {
@@ -88,6 +102,7 @@ CommandLine toCommandLine(const po::variables_map& values) {
   }
   line.privilege.user = values["user"].as<std::string>();
   line.privilege.allowRoot = values["allow-root"].as<bool>();
+  checkUser(line.privilege, values["user"].defaulted());
   line.name = values["name"].as<std::string>();
   if (line.name.empty()) {
     throw std::invalid_argument("--name is empty");

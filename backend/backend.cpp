@@ -9,7 +9,7 @@ namespace stitchkit {
 namespace {
 
 Error endedError() {
-  return Error(ErrorKind::kStopped, "The sidecar was shut down");
+  return Error(ErrorKind::kStopped, "The sidecar was shut down").withHint("Start another one.");
 }
 
 // What the schema lets through and this version or machine cannot enforce.
@@ -44,10 +44,14 @@ struct Backend::Creation {
 Backend::Backend(AsioLoop& loop, Workers& workers, BackendConfig config, Hooks hooks)
     : loop_(loop), workers_(workers), config_(std::move(config)), hooks_(std::move(hooks)) {}
 
-Result<BackendConfig> Backend::initialize(const InitializeParams& params) {
+Result<void> Backend::open() const {
   if (ended_) {
     return endedError();
   }
+  return {};
+}
+
+Result<BackendConfig> Backend::initialize(const InitializeParams& params) {
   if (initialized_ || services_) {
     return Error(ErrorKind::kInvalidRequest, "initialize comes once, before any other use of the backend")
         .withHint("Send it first, or start another sidecar.");
@@ -81,10 +85,6 @@ Result<BackendServices*> Backend::use() {
 
 void Backend::prewarm(TemplateParams params, const std::shared_ptr<Cancellation>& cancellation,
                       std::function<void(Result<PrewarmResult>)> done) {
-  if (ended_) {
-    done(endedError());
-    return;
-  }
   const Result<BackendServices*> services = use();
   if (!services) {
     done(services.error());
@@ -108,10 +108,6 @@ void Backend::prewarm(TemplateParams params, const std::shared_ptr<Cancellation>
 
 void Backend::create(CreateParams params, const std::shared_ptr<Cancellation>& cancellation,
                      std::function<void(Result<CreateResult>)> done) {
-  if (ended_) {
-    done(endedError());
-    return;
-  }
   if (Result<void> possible = enforceable(params); !possible) {
     done(std::move(possible).error());
     return;
@@ -245,8 +241,7 @@ void Backend::creationOver() {
 Result<std::shared_ptr<SessionHandle>> Backend::handle(std::string_view id) {
   const auto found = handles_.find(id);
   if (found == handles_.end()) {
-    return ended_ ? endedError()
-                  : Error(ErrorKind::kNotFound, "There is no such handle").withHint("backend.create gives one.");
+    return Error(ErrorKind::kNotFound, "There is no such handle").withHint("backend.create gives one.");
   }
   return found->second;
 }

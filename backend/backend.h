@@ -39,14 +39,14 @@ class Backend {
   void create(CreateParams params, const std::shared_ptr<Cancellation>& cancellation,
               std::function<void(Result<CreateResult>)> done);
 
-  /// NOT_FOUND for a name that was never given; SANDBOX_STOPPED for any after `shutdown`.
+  /// NOT_FOUND for a name that was never given.
   Result<std::shared_ptr<SessionHandle>> handle(std::string_view id);
   [[nodiscard]] ProcessTable& processes() { return processes_; }
 
-  /// Stops every handle, and every one that is being created when it comes about.
+  /// Stops every handle, and every one that is being created when it comes about. No method is called after it.
   void stopAll(std::function<void()> done);
-  /// Nothing is begun any more.
-  [[nodiscard]] bool ended() const { return ended_; }
+  /// SANDBOX_STOPPED after stopAll. Asked for all methods in one place, the table's gate.
+  [[nodiscard]] Result<void> open() const;
 
   /// Back-pressure to every guest.
   void setOutputPaused(bool paused);

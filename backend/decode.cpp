@@ -3,6 +3,7 @@
 #include "backend/requests.h"
 #include "rpc/base/base64.h"
 #include "rpc/base/limits.h"
+#include "rpc/base/utf8.h"
 
 namespace stitchkit {
 namespace {
@@ -58,10 +59,11 @@ Result<void> environmentOf(const json::object& object, Command& out) {
     std::string name(member.key());
     std::string value = text(member.value());
     if (name.empty() || name.find('=') != std::string::npos || hasNul(name)) {
-      return fault("command.environment." + name, "is not a name: it is empty, or holds = or NUL");
+      return fault("command.environment." + excerpt(name, limits::kEchoedCharacters),
+                   "is not a name: it is empty, or holds = or NUL");
     }
     if (hasNul(value)) {
-      return fault("command.environment." + name, "must not hold NUL");
+      return fault("command.environment." + excerpt(name, limits::kEchoedCharacters), "must not hold NUL");
     }
     out.environment.emplace_back(std::move(name), std::move(value));
   }
@@ -130,7 +132,7 @@ Result<void> filesOf(const json::object& files, TemplateParams& out) {
   out.files.reserve(files.size());
   for (const auto& member : files) {
     std::string path(member.key());
-    Result<std::string> content = contentOf(member.value(), "files." + path);
+    Result<std::string> content = contentOf(member.value(), "files." + excerpt(path, limits::kEchoedCharacters));
     if (!content) {
       return std::move(content).error();
     }

@@ -45,7 +45,9 @@ json::value encode(InitializeResult result) {
             {"maxFileBytes", limits::kSessionFileBytes},
             {"maxConcurrentCommands", result.maxConcurrentCommands},
             {"maxRequestsInFlight", limits::kRequestsInFlight},
-            {"maxCommandOutputBytes", limits::kCommandOutputBytesMax}}}};
+            {"maxCommandOutputBytes", limits::kCommandOutputBytesMax},
+            {"maxMessageValues", limits::kMessageValues},
+            {"maxBatchMembers", limits::kBatchMembers}}}};
 }
 
 json::value encode(PrewarmResult result) {

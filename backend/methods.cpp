@@ -352,6 +352,7 @@ void addProcessMethods(MethodTable& table, Backend& backend) {
 }  // namespace
 
 void addBackendMethods(MethodTable& table, Backend& backend, MethodSettings settings) {
+  table.setGate([&backend] { return backend.open(); });
   addLifecycle(table, backend, settings);
   addHandleMethods(table, backend);
   addReads(table, backend);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "rpc/base/limits.h"
 
@@ -52,10 +53,25 @@ std::optional<std::size_t> lengthOf(std::string_view value) {
   return code == std::errc::result_out_of_range ? SIZE_MAX : length;
 }
 
+bool namesLength(std::string_view line) {
+  return equalsIgnoringCase(trimmed(line.substr(0, line.find(':'))), kLengthHeader);
+}
+
 bool isFieldName(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
   });
+}
+
+bool isField(std::string_view line) {
+  const std::size_t colon = line.find(':');
+  return colon != std::string_view::npos && isFieldName(line.substr(0, colon));
+}
+
+// Whether a line that begins with a letter was meant as a header, good or bad, rather than as a word for people.
+bool isHeaderLike(std::string_view line) {
+  return isField(trimmed(line)) || line.ends_with('\r') ||
+         equalsIgnoringCase(line.substr(0, kLengthHeader.size()), kLengthHeader);
 }
 
 }  // namespace
@@ -74,8 +90,9 @@ void FrameDecoder::feed(std::string_view bytes, std::vector<FrameEvent>& events)
       case State::kHeader:
         taken = takeHeaderLine(bytes, events);
         break;
+      case State::kSkipBlock:
       case State::kResync:
-        taken = takeResync(bytes);
+        taken = takeSkippedLine(bytes, events);
         break;
       case State::kBody:
       case State::kSkipBody:
@@ -89,10 +106,21 @@ void FrameDecoder::feed(std::string_view bytes, std::vector<FrameEvent>& events)
 void FrameDecoder::end(std::vector<FrameEvent>& events) {
   if ((state_ == State::kLine || state_ == State::kStart) && !allBlank(buffer_)) {
     events.push_back({FrameEvent::Kind::kMessage, std::move(buffer_)});
-  } else if (state_ == State::kBody || (state_ == State::kHeader && (headerBytes_ != 0 || !buffer_.empty()))) {
-    events.push_back({FrameEvent::Kind::kBadHeader, {}});
+  } else if (state_ == State::kBody) {
+    events.push_back({FrameEvent::Kind::kCutOff, {}});
+  } else if (state_ == State::kHeader) {
+    endHeaders(events);
   }
+  decideHeaders(events);
   buffer_.clear();
+}
+
+void FrameDecoder::endHeaders(std::vector<FrameEvent>& events) {
+  if (undecided_ && !blockBegun_ && !isHeaderLike(buffer_)) {
+    strayWord(events);
+  } else if (blockBegun_ || !allBlank(buffer_)) {
+    events.push_back({FrameEvent::Kind::kCutOff, {}});
+  }
 }
 
 // A byte-order mark is skipped where the stream begins, blank bytes until a message does; the next byte decides the
@@ -114,7 +142,7 @@ std::size_t FrameDecoder::takeStart(std::string_view bytes) {
   if (framing_ == Framing::kAuto) {
     const bool letter = lower(c) >= 'a' && lower(c) <= 'z';
     framing_ = letter && buffer_.empty() ? Framing::kHeaders : Framing::kLines;
-    detected_ = true;
+    undecided_ = framing_ == Framing::kHeaders;
   }
   state_ = framing_ == Framing::kHeaders ? State::kHeader : State::kLine;
   return 0;
@@ -149,9 +177,13 @@ std::size_t FrameDecoder::takeLine(std::string_view bytes, std::vector<FrameEven
   return taken;
 }
 
+bool FrameDecoder::beginsJson(std::string_view bytes) const {
+  return undecided_ && buffer_.empty() && (bytes.front() == '{' || bytes.front() == '[');
+}
+
 std::size_t FrameDecoder::takeHeaderLine(std::string_view bytes, std::vector<FrameEvent>& events) {
-  if (detected_ && buffer_.empty() && (bytes.front() == '{' || bytes.front() == '[')) {
-    badHeader(events);  // the line before was a stray word, and here the conversation begins
+  if (beginsJson(bytes)) {
+    strayWord(events);
     return 0;
   }
   const std::size_t newline = bytes.find('\n');
@@ -159,11 +191,7 @@ std::size_t FrameDecoder::takeHeaderLine(std::string_view bytes, std::vector<Fra
   const std::size_t room = limits::kFrameHeaderBytes - headerBytes_;
   if (taken > room) {
     buffer_.append(bytes.substr(0, room));
-    badHeader(events);
-    if (state_ == State::kStart) {
-      buffer_.clear();
-      state_ = State::kSkipLine;
-    }
+    badBlock(events);
     return room;
   }
   buffer_.append(bytes.substr(0, newline));
@@ -171,31 +199,35 @@ std::size_t FrameDecoder::takeHeaderLine(std::string_view bytes, std::vector<Fra
   if (newline != std::string_view::npos) {
     const std::string line = std::move(buffer_);
     buffer_.clear();
-    onHeaderLine(trimmed(line), events);
+    onHeaderLine(line, events);
   }
   return taken;
 }
 
-void FrameDecoder::onHeaderLine(std::string_view line, std::vector<FrameEvent>& events) {
+void FrameDecoder::onHeaderLine(std::string_view whole, std::vector<FrameEvent>& events) {
+  const std::string_view line = trimmed(whole);
   if (line.empty()) {
     onHeadersDone(events);
     return;
   }
-  const std::size_t colon = line.find(':');
-  const std::string_view name = colon == std::string_view::npos ? std::string_view{} : line.substr(0, colon);
-  if (!isFieldName(name)) {
-    badHeader(events);
-    if (state_ == State::kResync) {
-      resyncAt(line);  // the rest of a body whose length was too small may stand before a good header
-    }
+  blockBegun_ = true;
+  if (undecided_ && !isHeaderLike(whole)) {
+    strayWord(events);
     return;
   }
-  if (!equalsIgnoringCase(name, kLengthHeader)) {
+  const bool second = lengthNamed_;
+  lengthNamed_ = lengthNamed_ || namesLength(line);
+  if (!isField(line)) {
+    badBlock(events);
+    resyncAt(line, events);  // the rest of a body whose length was too small may stand before a good header
+    return;
+  }
+  if (!namesLength(line)) {
     return;  // Content-Type and what else a peer may send
   }
-  const std::optional<std::size_t> length = lengthOf(line.substr(colon + 1));
-  if (!length || contentLengthSeen_) {
-    badHeader(events);
+  const std::optional<std::size_t> length = lengthOf(line.substr(line.find(':') + 1));
+  if (!length || second) {
+    badBlock(events);
     return;
   }
   contentLength_ = *length;
@@ -204,16 +236,16 @@ void FrameDecoder::onHeaderLine(std::string_view line, std::vector<FrameEvent>& 
 
 void FrameDecoder::onHeadersDone(std::vector<FrameEvent>& events) {
   if (!contentLengthSeen_) {
-    if (headerBytes_ > 2) {
-      badHeader(events);  // a block without a length; bare blank lines between frames are ignored
+    if (blockBegun_) {  // bare blank lines between frames are ignored
+      badBlock(events);
+      decideHeaders(events);
     }
-    headerBytes_ = 0;
+    blockEnds();
     return;
   }
-  detected_ = false;
+  blockEnds();
+  undecided_ = false;
   bodyLeft_ = contentLength_;
-  contentLengthSeen_ = false;
-  headerBytes_ = 0;
   state_ = State::kBody;
   if (bodyLeft_ > maxBytes_) {
     events.push_back({FrameEvent::Kind::kTooLarge, {}});
@@ -224,18 +256,51 @@ void FrameDecoder::onHeadersDone(std::vector<FrameEvent>& events) {
   }
 }
 
-void FrameDecoder::badHeader(std::vector<FrameEvent>& events) {
-  events.push_back({FrameEvent::Kind::kBadHeader, {}});
+// One report a block, whatever its lines are. Where a length was named the rest of the block is not looked at: which
+// of two lengths counts is not ours to guess.
+void FrameDecoder::badBlock(std::vector<FrameEvent>& events) {
+  if (undecided_) {
+    reportOwed_ = true;
+  } else {
+    events.push_back({FrameEvent::Kind::kBadHeader, {}});
+  }
   contentLengthSeen_ = false;
-  headerBytes_ = 0;
-  // A stray word before the first JSON line must not turn the whole conversation into headers.
-  state_ = detected_ ? State::kStart : State::kResync;
-  framing_ = detected_ ? Framing::kAuto : framing_;
+  state_ = lengthNamed_ ? State::kSkipBlock : State::kResync;
 }
 
-std::size_t FrameDecoder::takeResync(std::string_view bytes) {
+void FrameDecoder::blockEnds() {
+  contentLengthSeen_ = false;
+  lengthNamed_ = false;
+  blockBegun_ = false;
+  headerBytes_ = 0;
+}
+
+void FrameDecoder::decideHeaders(std::vector<FrameEvent>& events) {
+  if (std::exchange(reportOwed_, false)) {
+    events.push_back({FrameEvent::Kind::kBadHeader, {}});
+    undecided_ = false;
+  }
+}
+
+void FrameDecoder::strayWord(std::vector<FrameEvent>& events) {
+  events.push_back({FrameEvent::Kind::kBadHeader, {}});
+  blockEnds();
+  reportOwed_ = false;
+  undecided_ = false;
+  framing_ = Framing::kAuto;
+  state_ = State::kStart;
+  buffer_.clear();
+}
+
+// Of a line that may have any length the end is kept, where a `Content-Length` would stand.
+std::size_t FrameDecoder::takeSkippedLine(std::string_view bytes, std::vector<FrameEvent>& events) {
+  if (beginsJson(bytes)) {
+    strayWord(events);
+    return 0;
+  }
   const std::size_t newline = bytes.find('\n');
   const std::string_view part = bytes.substr(0, newline);
+  skippedBlank_ = skippedBlank_ && allBlank(buffer_) && allBlank(part);
   buffer_.append(part.substr(part.size() - std::min(part.size(), kResyncBytes)));
   buffer_.erase(0, buffer_.size() - std::min(buffer_.size(), kResyncBytes));
   if (newline == std::string_view::npos) {
@@ -243,22 +308,32 @@ std::size_t FrameDecoder::takeResync(std::string_view bytes) {
   }
   const std::string line = std::move(buffer_);
   buffer_.clear();
-  resyncAt(trimmed(line));
+  if (std::exchange(skippedBlank_, true)) {
+    decideHeaders(events);
+    blockEnds();
+    state_ = State::kResync;
+  } else {
+    resyncAt(trimmed(line), events);
+  }
   return newline + 1;
 }
 
 // A body ends without a newline, so that behind one that was not understood the next header ends a line rather than
 // being one.
-void FrameDecoder::resyncAt(std::string_view line) {
+void FrameDecoder::resyncAt(std::string_view line, std::vector<FrameEvent>& events) {
   const std::size_t colon = line.rfind(':');
-  if (colon == std::string_view::npos || colon < kLengthHeader.size() ||
+  if (state_ != State::kResync || colon == std::string_view::npos || colon < kLengthHeader.size() ||
       !equalsIgnoringCase(line.substr(colon - kLengthHeader.size(), kLengthHeader.size()), kLengthHeader)) {
     return;
   }
   if (const std::optional<std::size_t> length = lengthOf(line.substr(colon + 1))) {
+    decideHeaders(events);
+    blockEnds();
     state_ = State::kHeader;
     contentLength_ = *length;
     contentLengthSeen_ = true;
+    lengthNamed_ = true;
+    blockBegun_ = true;
     headerBytes_ = kLengthHeader.size();
   }
 }

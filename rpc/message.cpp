@@ -222,8 +222,12 @@ Result<Frame> parseFrame(std::string_view text) {
     frame.messages.push_back(toMessage(std::move(*value)));
     return frame;
   }
-  if (batch->empty() || batch->size() > limits::kBatchMembers) {
-    return Error(ErrorKind::kInvalidRequest, batch->empty() ? "A batch is empty" : "A batch has too many members");
+  if (batch->empty()) {
+    return Error(ErrorKind::kInvalidRequest, "A batch is empty");
+  }
+  if (batch->size() > limits::kBatchMembers) {
+    return Error(ErrorKind::kInvalidRequest, "A batch has too many members")
+        .withHint("Send at most " + std::to_string(limits::kBatchMembers) + " in one.");
   }
   frame.batch = true;
   frame.messages.reserve(batch->size());

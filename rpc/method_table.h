@@ -27,6 +27,11 @@ using JsonHandler = std::function<void(CallContext, boost::json::object, JsonRep
 /// Filled at start, constant afterwards.
 class MethodTable {
  public:
+  /// Asked on the loop thread before each call, whatever its method: an error is the answer, and the call is not made.
+  using Gate = std::function<Result<void>()>;
+  void setGate(Gate gate) { gate_ = std::move(gate); }
+  [[nodiscard]] Result<void> admit() const { return gate_ ? gate_() : Result<void>(); }
+
   /// `handler(CallContext, Params, Reply<T>)`; Params needs `Result<void> decode(boost::json::object&, Params&)` (what
   /// a schema cannot say, such as the rules of paths, is refused there), T needs `boost::json::value encode(T)`; both
   /// are found by argument-dependent lookup.
@@ -50,6 +55,7 @@ class MethodTable {
   }
 
  private:
+  Gate gate_;
   std::map<std::string, JsonHandler, std::less<>> methods_;
 };
 

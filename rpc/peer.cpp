@@ -5,6 +5,7 @@
 
 #include "rpc/base/limits.h"
 #include "rpc/base/log.h"
+#include "rpc/base/utf8.h"
 #include "schema/openrpc.h"
 
 namespace stitchkit {
@@ -96,6 +97,12 @@ void Peer::onFrame(FrameEvent event) {
                  .withHint("Send one JSON value a line, or Content-Length headers with --framing headers."),
              nullptr);
       return;
+    case FrameEvent::Kind::kCutOff:
+      refuse(nullptr,
+             Error(ErrorKind::kParse, "The input ended inside a message with a Content-Length header")
+                 .withHint("Content-Length counts the bytes of the body, all of which have to follow."),
+             nullptr);
+      return;
     case FrameEvent::Kind::kMessage:
       break;
   }
@@ -131,10 +138,11 @@ void Peer::onRequest(RequestMessage request, const std::shared_ptr<Batch>& batch
   }
   if (methods_.find(request.method) == nullptr) {
     if (request.id) {
-      refuse(*request.id,
-             Error(ErrorKind::kMethodNotFound, "There is no method " + request.method)
-                 .withHint("rpc.discover lists the methods."),
-             batch);
+      refuse(
+          *request.id,
+          Error(ErrorKind::kMethodNotFound, "There is no method " + excerpt(request.method, limits::kEchoedCharacters))
+              .withHint("rpc.discover lists the methods."),
+          batch);
     }
     return;
   }
@@ -196,6 +204,10 @@ void Peer::startNextQueued() {
 
 void Peer::start(RequestMessage request, std::shared_ptr<Pending> pending) {
   JsonReply reply = replyFor(pending);
+  if (Result<void> admitted = methods_.admit(); !admitted) {
+    reply(std::move(admitted).error());
+    return;
+  }
   Result<json::object> params = OpenRpc::instance().checkParams(request.method, std::move(request.params));
   if (!params) {
     reply(std::move(params).error());

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <random>
 
+#include "rpc/base/limits.h"
 #include "rpc/base/log.h"
 #include "rpc/base/utf8.h"
 
@@ -18,16 +19,18 @@ std::string nextIncident() {
   static const std::uint32_t start = std::random_device{}();
   static std::atomic<std::uint32_t> counter{0};
   constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text(13, '-');
+  std::string text(17, '-');
   std::uint32_t high = start;
   std::uint32_t low = ++counter;
-  for (std::size_t i = 0; i < 8; ++i, high >>= 4) {
+  for (std::size_t i = 0; i < 8; ++i, high >>= 4, low >>= 4) {
     text[7 - i] = kDigits[high & 15U];
-  }
-  for (std::size_t i = 0; i < 4; ++i, low >>= 4) {
-    text[12 - i] = kDigits[low & 15U];
+    text[16 - i] = kDigits[low & 15U];
   }
   return text;
+}
+
+std::string shortText(std::string_view text) {
+  return toUtf8(excerpt(text, limits::kErrorTextCharacters));
 }
 
 json::value toJson(const ErrorDetail& detail) {
@@ -42,7 +45,7 @@ json::value toJson(const ErrorDetail& detail) {
   }
   json::array issues;
   for (const ValidationIssue& issue : std::get<std::vector<ValidationIssue>>(detail)) {
-    issues.push_back({{"path", toUtf8(issue.path)}, {"message", toUtf8(issue.message)}});
+    issues.push_back({{"path", shortText(issue.path)}, {"message", shortText(issue.message)}});
   }
   return issues;
 }
@@ -111,12 +114,12 @@ json::object toWireError(const Error& error) {
   }
   if (!error.privateDetail.empty()) {
     const std::string incident = nextIncident();
-    logLine(LogLevel::kWarning, incident + " " + error.message + ": " + error.privateDetail);
+    logLine(LogLevel::kWarning, incident + " " + shortText(error.message) + ": " + error.privateDetail);
     data["incident"] = incident;
   }
   json::object wire;
   wire["code"] = code.number;
-  wire["message"] = toUtf8(error.message);
+  wire["message"] = shortText(error.message);
   wire["data"] = std::move(data);
   return wire;
 }

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "rpc/base/limits.h"
+#include "rpc/base/utf8.h"
 #include "schema/schema.h"
 #include "schema/schema_node.h"
 
@@ -32,12 +34,13 @@ std::string typeNames(std::uint8_t types) {
   return text;
 }
 
+// The member's name may be the caller's.
 std::string joined(const std::string& path, std::string_view member) {
   std::string whole = path;
   if (!whole.empty()) {
     whole += '.';
   }
-  return whole.append(member);
+  return whole.append(excerpt(member, limits::kEchoedCharacters));
 }
 
 std::string shortText(double number) {

@@ -67,7 +67,7 @@ Result<json::object> OpenRpc::checkParams(std::string_view method, json::value p
     params = json::object();
   }
   if (params.is_array()) {
-    issues.push_back({"", "parameters go by name: send an object"});
+    issues.push_back({"", "must be an object: parameters go by name"});
   } else {
     checkAgainst(*found->second, params, "", issues);
   }

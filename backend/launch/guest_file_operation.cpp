@@ -3,6 +3,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cerrno>
 #include <optional>
 #include <utility>
 
@@ -10,11 +11,22 @@
 #include "backend/launch/descriptors.h"
 #include "backend/launch/launch_failure.h"
 #include "backend/launch/sandbox_process.h"
+#include "codingtools/file_error.h"
 
 namespace stitchkit {
 namespace {
 
 using Completion = std::function<void(Result<UniqueFd>)>;
+
+// The words of the file engine: whether a link stood in the path is not the caller's concern. A guest can bring about
+// faults that no path of the engine has; they are its path's, too, and none of the host's.
+Error fileReportError(const LaunchReport& report) {
+  if (report.error == ELOOP) {
+    return pathError("The path leads through too many symbolic links", report.error);
+  }
+  Error error = fileError(report.error, "file operation in a guest");
+  return error.kind == ErrorKind::kInternal ? launchReportError(report) : error;
+}
 
 class FileOperation final : public GuestFileOperation,
                             public SandboxProcess::Owner,
@@ -64,6 +76,8 @@ class FileOperation final : public GuestFileOperation,
     }
     if (report.step == kLaunchStepFile && report.error == 0) {
       result_.emplace(std::move(descriptor));
+    } else if (report.step == kLaunchStepFile) {
+      result_.emplace(fileReportError(report));
     } else {
       result_.emplace(launchReportError(report));
     }

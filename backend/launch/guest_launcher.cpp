@@ -50,7 +50,7 @@ class SpawnSettings {
     for (const int descriptor : descriptors) {
       sources.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, kFirstSource));
       if (!sources.back()) {
-        return errno;
+        return errno == EINVAL ? EMFILE : errno;  // EINVAL: the process may have no descriptor as high as that
       }
       if (const int failure = ::posix_spawn_file_actions_adddup2(&actions_, sources.back().get(), target++)) {
         return failure;

@@ -94,8 +94,11 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile) {
   auto process =
       launcher(io_.get_executor(), error, profile.bubblewrap(), {"--args", kArgumentsFd, "--", kGuestHelperPath});
   if (error) {
+    const bool descriptors = error.value() == EMFILE || error.value() == ENFILE;
     return Error(ErrorKind::kUnavailable, "The sandbox could not be started")
-        .withHint("Check that bubblewrap is installed and may be executed")
+        .withHint(descriptors
+                      ? "Raise the limit of open files (RLIMIT_NOFILE, ulimit -n) that the sidecar is started with"
+                      : "Check that bubblewrap is installed and may be executed")
         .withPrivate("start " + profile.bubblewrap() + ": " + errnoName(error.value()));
   }
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.id(), 0)));

@@ -16,13 +16,18 @@ std::optional<std::string> usualPlace(const StateDirectoryPlaces& places) {
   return std::nullopt;
 }
 
+const char* whyNoHome(const StateDirectoryPlaces& places) {
+  return places.home && !places.home->empty() ? "HOME is not an absolute path" : "HOME is not set";
+}
+
 }  // namespace
 
 Result<StateDirectoryChoice> chooseStateDirectory(const StateDirectoryPlaces& places) {
   const auto usual = usualPlace(places);
   if (!places.reachable) {
     if (!usual) {
-      return Error(ErrorKind::kUnavailable, "There is no place for the state directory: HOME is not set")
+      return Error(ErrorKind::kUnavailable,
+                   std::string("There is no place for the state directory: ") + whyNoHome(places))
           .withHint("Name one with --state-dir.")
           .withReason("state-directory-unknown");
     }
@@ -32,7 +37,7 @@ Result<StateDirectoryChoice> chooseStateDirectory(const StateDirectoryPlaces& pl
     return StateDirectoryChoice{*usual, ""};
   }
   const std::string why =
-      usual ? *usual + " cannot be reached by the user that the sidecar runs as" : "HOME is not set";
+      usual ? *usual + " cannot be reached by the user that the sidecar runs as" : whyNoHome(places);
   return StateDirectoryChoice{kSystemWide, why + ": state is kept in " + kSystemWide};
 }
 

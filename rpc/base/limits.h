@@ -21,6 +21,10 @@ inline constexpr std::size_t kBatchMembers = 10000;
 /// kSmallAnswerBytes becomes SANDBOX_LIMIT, reason `batch`.
 inline constexpr std::size_t kBatchAnswerBytes = 64U * 1024 * 1024;
 inline constexpr std::size_t kSmallAnswerBytes = 4096;
+/// Characters of a name of the caller's that an error repeats: enough to know it again.
+inline constexpr std::size_t kEchoedCharacters = 100;
+/// Characters of an error's message, and of an issue's path and message, whatever they are made of.
+inline constexpr std::size_t kErrorTextCharacters = 1000;
 /// Requests that have been read and not answered. Further ones get SANDBOX_BUSY.
 inline constexpr std::size_t kRequestsInFlight = 16384;
 /// Requests that wait for a worker. At this many, or at this many bytes of them, the sidecar stops reading its input;

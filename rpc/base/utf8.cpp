@@ -99,4 +99,15 @@ std::string toUtf8(std::string_view bytes) {
   return text;
 }
 
+std::string excerpt(std::string_view text, std::size_t characters) {
+  std::size_t end = 0;
+  for (std::size_t count = 0; end < text.size(); ++count) {
+    if (count == characters) {
+      return std::string(text.substr(0, end)) + "...";
+    }
+    end += nextSequence(text.substr(end)).length;
+  }
+  return std::string(text);
+}
+
 }  // namespace stitchkit

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "backend/launch/guest_file_operation.h"
+#include "codingtools/file_error.h"
 #include "tests/launch/launch_fixture.h"
 
 using namespace stitchkit;
@@ -63,6 +64,19 @@ TEST_CASE("a path through links is opened as a guest would", "[files]") {
   CHECK(contentOf(*openAt(fixture, {"/workspace/made", O_RDONLY})).find("agent") != std::string::npos);
   CHECK(errnoOf(openAt(fixture, {"/workspace/made", O_WRONLY | O_TRUNC}).error()) == "EROFS");
   CHECK(errnoOf(openAt(fixture, {"/workspace/relative/none", O_RDONLY}).error()) == "ENOENT");
+}
+
+TEST_CASE("a fault behind a link has the words that it has without one", "[files]") {
+  LaunchFixture fixture;
+  fs::create_directories(fixture.workspace() + "/real");
+  writeFile(fixture.workspace() + "/real/file", "x");
+  fs::create_symlink("real", fixture.workspace() + "/link");
+  fs::create_symlink("circle", fixture.workspace() + "/circle");
+  const auto said = [&](const std::string& path, int flags) { return openAt(fixture, {path, flags}).error().message; };
+  CHECK(said("/workspace/link/none", O_RDONLY) == fileError(ENOENT, "").message);
+  CHECK(said("/workspace/link", O_WRONLY) == fileError(EISDIR, "").message);
+  CHECK(said("/workspace/link/file/x", O_RDONLY) == fileError(ENOTDIR, "").message);
+  CHECK(said("/workspace/circle", O_RDONLY) == "The path leads through too many symbolic links");
 }
 
 TEST_CASE("a file is created through a link, with its directories", "[files]") {

@@ -1,4 +1,5 @@
 // A sandbox that cannot be set up is an error of its own kind, never a command's result.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <boost/asio/steady_timer.hpp>
@@ -47,6 +48,21 @@ TEST_CASE("a bubblewrap that is missing or something else", "[unavailable]") {
   checkUnavailable(runWith(fixture, {"/etc/passwd", fixture.profile(), {}}), "EACCES");
   checkUnavailable(runWith(fixture, {"/usr/bin/false", fixture.profile(), {}}), "exited with 1");
   checkUnavailable(runWith(fixture, {"/usr/bin/true", fixture.profile(), {}}), "exited with 0");
+}
+
+TEST_CASE("too few descriptors: the hint names the limit", "[unavailable]") {
+  LaunchFixture fixture;
+  const PreparedProfile profile = fixture.prepared();
+  rlimit former{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &former) == 0);
+  for (const rlim_t few : {40, 64, 66}) {
+    const rlimit low{few, former.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+    const Result<GuestOutcome> result = runWith(fixture, profile);
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &former) == 0);
+    checkUnavailable(result, "EMFILE");
+    CHECK(result.error().hint.find("RLIMIT_NOFILE") != std::string::npos);
+  }
 }
 
 TEST_CASE("a workspace that is gone", "[unavailable]") {

@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <utility>
+#include <vector>
+
 namespace stitchkit {
 namespace {
 
@@ -33,6 +36,15 @@ TEST_CASE("a sidecar that gives root up looks for a place that it can reach") {
   const auto homeless = chooseStateDirectory({std::nullopt, std::nullopt, reachable});
   REQUIRE(homeless->path == "/var/lib/stitchkit-sandbox");
   REQUIRE_FALSE(homeless->note.empty());
+}
+
+TEST_CASE("what is said of the home is what is wrong with it") {
+  const auto reachable = [](const std::string&) { return true; };
+  for (const auto& [home, words] : std::vector<std::pair<std::optional<std::string>, std::string>>{
+           {std::nullopt, "HOME is not set"}, {"", "HOME is not set"}, {"work/u", "HOME is not an absolute path"}}) {
+    REQUIRE(chooseStateDirectory({std::nullopt, home, {}}).error().message.find(words) != std::string::npos);
+    REQUIRE(chooseStateDirectory({std::nullopt, home, reachable})->note.find(words) != std::string::npos);
+  }
 }
 
 }  // namespace

@@ -252,4 +252,15 @@ TEST_CASE("UTF-8: any bytes become UTF-8, and each code point alone survives", "
   SUCCEED();
 }
 
+TEST_CASE("UTF-8: an excerpt ends between characters", "[utf8]") {
+  CHECK(excerpt("", 3).empty());
+  CHECK(excerpt("abc", 3) == "abc");
+  CHECK(excerpt("abcd", 3) == "abc...");
+  const std::string euro = "\xE2\x82\xAC";
+  CHECK(excerpt(euro + euro, 2) == euro + euro);
+  CHECK(excerpt(euro + euro, 1) == euro + "...");
+  CHECK(excerpt("\xFF\xFF\xE2\x82", 2) == "\xFF\xFF...");
+  CHECK(excerpt("\xFF\xFF\xE2\x82", 3) == "\xFF\xFF\xE2\x82");
+}
+
 }  // namespace stitchkit

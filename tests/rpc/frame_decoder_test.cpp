@@ -18,7 +18,7 @@ namespace stitchkit {
 using Kind = FrameEvent::Kind;
 
 static std::ostream& operator<<(std::ostream& out, const FrameEvent& event) {
-  static constexpr const char* kNames[] = {"message", "too large", "bad header"};
+  static constexpr const char* kNames[] = {"message", "too large", "bad header", "cut off"};
   return out << kNames[static_cast<int>(event.kind)] << " " << event.text.size() << " '" << event.text.substr(0, 60)
              << "'";
 }
@@ -34,9 +34,18 @@ FrameEvent message(std::string text) {
 }
 const FrameEvent kTooLarge{Kind::kTooLarge, {}};
 const FrameEvent kBadHeader{Kind::kBadHeader, {}};
+const FrameEvent kCutOff{Kind::kCutOff, {}};
 
 std::string framed(std::string_view body) {
   return "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+}
+
+std::string repeated(std::string_view text, int times) {
+  std::string whole;
+  for (int i = 0; i < times; ++i) {
+    whole += text;
+  }
+  return whole;
 }
 
 /// One stream and what it must give, however it is sliced.
@@ -188,8 +197,10 @@ TEST_CASE("headers: frames by length", "[framing]") {
       {"blanks before the first", headers, "\r\n " + framed(kA), {message(kA)}},
       {"an empty body is a frame (and no JSON)", headers, framed("") + framed(kB), {message(""), message(kB)}},
       {"leading zeros", headers, "Content-Length: 00037\r\n\r\n" + kA, {message(kA)}},
-      {"a body that ends early", headers, framed(kA) + "Content-Length: 99\r\n\r\n" + kB, {message(kA), kBadHeader}},
-      {"a header that ends early", headers, framed(kA) + "Content-Le", {message(kA), kBadHeader}},
+      {"a body that ends early", headers, framed(kA) + "Content-Length: 99\r\n\r\n" + kB, {message(kA), kCutOff}},
+      {"a first body that ends early", headers, "Content-Length: 99\r\n\r\n" + kB, {kCutOff}},
+      {"a header that ends early", headers, framed(kA) + "Content-Le", {message(kA), kCutOff}},
+      {"a body over the limit that ends early", headers, "Content-Length: 9999\r\n\r\n" + kB, {kTooLarge}},
       {"too large by one",
        headers,
        framed(std::string(1001, 'x')) + framed(std::string(1000, 'y')),
@@ -215,15 +226,16 @@ TEST_CASE("headers: a fault is reported once, and reading goes on at the next Co
       {"a line that is no header", "{oops}\r\n"},
       {"a space in the name", "Content-Length : 37\r\n\r\n" + kA},
       {"a block that is too large", "X-Pad: " + std::string(5000, 'p') + "\r\n\r\n" + kA},
-      {"a block of too many lines",
-       [] {
-         std::string block;
-         for (int i = 0; i < 600; ++i) {
-           block += "X-Pad: 1\r\n";
-         }
-         return block;
-       }() +
-           "\r\n"},
+      {"a block of too many lines", repeated("X-Pad: 1\r\n", 600) + "\r\n"},
+      {"more lines than a block may have, and no end", repeated("A: b\r\n", 5000)},
+      {"a folded header", "Content-Length:\r\n 37\r\n\r\n" + kA},
+      {"a hexadecimal length", "Content-Length: 0x25\r\n\r\n" + kA},
+      {"three lengths", repeated("Content-Length: 37\r\n", 3) + "\r\n" + kA},
+      {"a bad length, then a good one", "Content-Length: x\r\nContent-Length: 37\r\n\r\n" + kA},
+      {"a space in the name, then a good length", "Content-Length : 37\r\nContent-Length: 37\r\n\r\n" + kA},
+      {"a good length, then a line that is no header", "Content-Length: 37\r\noops\r\n\r\n" + kA},
+      {"a line that ends in blanks where the block ends its room",
+       "X-Pad: " + std::string(limits::kFrameHeaderBytes - 7, 'p') + std::string(200, ' ') + "\r\nA: b\r\n\r\n"},
       {"a length one byte short: the rest is no header", "Content-Length: 36\r\n\r\n" + kA},
   };
   for (const auto& [what, bytes] : faults) {
@@ -233,6 +245,9 @@ TEST_CASE("headers: a fault is reported once, and reading goes on at the next Co
     }
     checkAllSlicings({what, Framing::kHeaders, framed(kA) + bytes + next + framed(kA), expected});
     checkAllSlicings({what, Framing::kAuto, framed(kA) + bytes + next + framed(kA), expected});
+    if (bytes.front() != '{') {  // which would be a JSON line
+      checkAllSlicings({what, Framing::kAuto, bytes + next + framed(kA), {expected.begin() + 1, expected.end()}});
+    }
   }
 }
 
@@ -294,10 +309,51 @@ TEST_CASE("auto: the first byte that is not blank decides", "[framing]") {
   CHECK(decided("C") == Framing::kHeaders);
   CHECK(decided("\n c") == Framing::kHeaders);
   CHECK(decided("hello\n") == Framing::kAuto);
+  CHECK(decided("warning: x\n{") == Framing::kLines);
+  CHECK(decided("hello\r\n{") == Framing::kLines);
   CHECK(decided("C", Framing::kLines) == Framing::kLines);
   CHECK(decided("{", Framing::kHeaders) == Framing::kHeaders);
   // A word under lines is a line like any other, to be refused as JSON.
   checkAllSlicings({"lines asked for", Framing::kLines, "hello\n" + kA + "\n", {message("hello"), message(kA)}});
+}
+
+TEST_CASE("auto: what is reported of a bad header block is reported under headers", "[framing]") {
+  for (const std::string& block : {
+           std::string("Content-Length: x\r\n\r\n"),
+           std::string("Content-Length: +5\r\n\r\n"),
+           std::string("Content-Length: 0x5d\r\n\r\n"),
+           std::string("Content-Length : 5\r\n\r\n"),
+           std::string("Content-Length 5\r\n\r\n"),
+           std::string("Content-Length:\r\n 5\r\n\r\n"),
+           std::string("Content-Length: 5\r\nContent-Length: 5\r\n\r\n"),
+           std::string("Content-Length: x\n\n"),
+           std::string("Content-Type: json\r\n\r\n"),
+           std::string(5000, 'A') + "\r\n\r\n",
+           repeated("A: b\r\n", 5000) + "Content-Length: 37\r\n",
+       }) {
+    INFO(block.substr(0, 60));
+    FrameDecoder decoder(Framing::kAuto, 1000);
+    std::vector<FrameEvent> events;
+    for (const char c : block) {
+      decoder.feed({&c, 1}, events);
+      if (events.empty()) {
+        continue;
+      }
+      REQUIRE(decoder.framing() == Framing::kHeaders);
+    }
+    CHECK(events == std::vector{kBadHeader});
+    decoder.feed("{\n", events);  // for good
+    CHECK(decoder.framing() == Framing::kHeaders);
+  }
+  for (const char* torn : {"Content-Length: 5\r\n\r\nabc", "Content-Length: 5", "Content-Length: x\r\n"}) {
+    INFO(torn);
+    FrameDecoder decoder(Framing::kAuto, 1000);
+    std::vector<FrameEvent> events;
+    decoder.feed(torn, events);
+    decoder.end(events);
+    CHECK(events.size() == 1);
+    CHECK(decoder.framing() == Framing::kHeaders);
+  }
 }
 
 TEST_CASE("what is skipped is not kept", "[framing]") {
@@ -328,6 +384,8 @@ TEST_CASE("what is skipped is not kept", "[framing]") {
   CHECK(heldWhile(headers, chunk, 1024) < 64U * 1024);
   FrameDecoder endlessHeader(Framing::kHeaders, kLimit);
   CHECK(heldWhile(endlessHeader, chunk, 1024) < 64U * 1024);
+  FrameDecoder endlessBlock(Framing::kAuto, kLimit);
+  CHECK(heldWhile(endlessBlock, repeated("A: b\r\n", 10000), 100) < 64U * 1024);
   FrameDecoder endlessWord(Framing::kAuto, kLimit);
   CHECK(heldWhile(endlessWord, chunk, 1024) < 64U * 1024);
 }

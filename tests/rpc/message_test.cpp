@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rpc/base/limits.h"
+#include "rpc/base/log.h"
 #include "rpc/wire_error.h"
 
 namespace stitchkit {
@@ -397,6 +398,24 @@ TEST_CASE("errors: details, hint and reason are there when they are given", "[wi
     "details":{"number":9007199254740993,"flag":true,"text":"x",
                "issues":[{"path":"a.0","message":"is bad"},{"path":"","message":"all"}]}})"));
   CHECK(Json::parse(errorText(1, Error(ErrorKind::kBusy, "x")))["error"]["data"] == Json{{"code", "SANDBOX_BUSY"}});
+}
+
+TEST_CASE("errors: an incident is named once in 65,536 and more", "[wire-error]") {
+  setLogLevel(LogLevel::kError);
+  std::set<std::string> incidents;
+  for (int i = 0; i < 70000; ++i) {
+    const boost::json::object wire = toWireError(Error(ErrorKind::kInternal, "no").withPrivate("cause"));
+    incidents.emplace(wire.at("data").at("incident").as_string().c_str());
+  }
+  setLogLevel(LogLevel::kInfo);
+  CHECK(incidents.size() == 70000);
+}
+
+TEST_CASE("errors: no text of them is without a bound", "[wire-error]") {
+  const std::string far(1'000'000, 'x');
+  const boost::json::object wire =
+      toWireError(Error(ErrorKind::kValidation, far).withDetail("issues", std::vector<ValidationIssue>{{far, far}}));
+  CHECK(toText(wire).size() < 5000);
 }
 
 TEST_CASE("errors: a private detail never crosses the wire, its incident does", "[wire-error]") {

@@ -135,6 +135,7 @@ class Host {
   std::shared_ptr<Peer> peer;
   std::vector<std::string> started;  // in order
   std::multimap<std::string, Held> held;
+  void setGate(MethodTable::Gate gate) { methods_.setGate(std::move(gate)); }
 
  private:
   MethodTable methods_;
@@ -275,6 +276,25 @@ TEST_CASE("peer: unknown methods, wrong parameters", "[peer]") {
   checkError(host.hearsOne(), 4, -32007, "SANDBOX_PATH");
   CHECK(host.started.empty());
   CHECK(host.peer->inFlight() == 0);
+}
+
+TEST_CASE("peer: behind a closed gate no method is called, and what runs goes on", "[peer]") {
+  Host host;
+  bool closed = false;
+  host.setGate([&]() -> Result<void> {
+    return closed ? Result<void>(Error(ErrorKind::kStopped, "It is over")) : Result<void>();
+  });
+  host.says(hold(1, "a"));
+  closed = true;
+  host.says(echo(2));
+  checkError(host.hearsOne(), 2, -32003, "SANDBOX_STOPPED");
+  host.says(call(3, kEcho, Json::object()));  // its parameters are not looked at
+  checkError(host.hearsOne(), 3, -32003, "SANDBOX_STOPPED");
+  host.says(note(kEcho, {{"handle", "h1"}, {"path", "x"}}));
+  CHECK(host.hears().empty());
+  host.answer("a");
+  CHECK(host.hearsOne() == result(1, "done"));
+  CHECK(host.started == Strings{"a"});
 }
 
 TEST_CASE("peer: a notification gets no answer, whatever becomes of it", "[peer]") {

@@ -288,6 +288,9 @@ TEST_CASE("params: the error says what and where", "[params]") {
 TEST_CASE("params: by position is refused, none is an empty object", "[params]") {
   CHECK(pathsOf("handle.stop", Json::array({"h1"})) == Strings{""});
   CHECK(pathsOf("rpc.discover", Json::array()) == Strings{""});
+  const auto byPosition = OpenRpc::instance().checkParams("handle.stop", boost::json::array{"h1"});
+  CHECK(byPosition.error().message ==
+        "The parameters of handle.stop do not fit: params must be an object: parameters go by name");
   CHECK(filled("rpc.discover", nullptr) == Json::object());
   CHECK(filled("shutdown", Json::object()) == Json::object());
   CHECK(pathsOf("handle.stop", nullptr) == Strings{"handle"});
