@@ -75,12 +75,15 @@ bool Workers::requestMayStart() const {
   return !held_ && !requests_.empty() && undelivered_ < limits::kUndeliveredResults;
 }
 
-void Workers::undelivered() {
+void Workers::undelivered(Kind kind) {
   const std::lock_guard lock(mutex_);
-  ++undelivered_;
+  undelivered_ += kind == Kind::kRequest ? 1 : 0;
 }
 
-void Workers::delivered() {
+void Workers::delivered(Kind kind) {
+  if (kind != Kind::kRequest) {
+    return;
+  }
   bool wasFull = false;
   {
     const std::lock_guard lock(mutex_);

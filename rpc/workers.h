@@ -37,16 +37,19 @@ class Workers {
   /// @param bytes what the job holds in memory while it waits.
   template <class Work, class Done, class After>
   void run(Kind kind, std::size_t bytes, Work work, Done done, After after) {
-    submit(kind, bytes, [this, work = std::move(work), done = std::move(done), after = std::move(after)]() mutable {
-      auto result = std::make_shared<std::invoke_result_t<Work&>>(work());
-      undelivered();
-      loop_.post([this, done = std::move(done), result]() mutable {
-        done(std::move(*result));
-        result.reset();
-        delivered();
-      });
-      after();
-    });
+    submit(kind, bytes,
+           [this, kind, work = std::move(work), done = std::move(done), after = std::move(after)]() mutable {
+             auto result = std::make_shared<std::invoke_result_t<Work&>>(work());
+             undelivered(kind);
+             loop_.post([this, kind, alive = std::weak_ptr(alive_), done = std::move(done), result]() mutable {
+               done(std::move(*result));
+               result.reset();
+               if (!alive.expired()) {
+                 delivered(kind);
+               }
+             });
+             after();
+           });
   }
   template <class Work, class Done>
   void run(Kind kind, std::size_t bytes, Work work, Done done) {
@@ -76,8 +79,8 @@ class Workers {
   }
   void enqueue(Kind kind, Job job);
   void startThreads();
-  void undelivered();
-  void delivered();
+  void undelivered(Kind kind);
+  void delivered(Kind kind);
   void serve();
   bool take(Job& job, std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool congestedLocked() const;
@@ -91,10 +94,11 @@ class Workers {
   std::deque<Job> requests_;  // guarded by mutex_, as all below
   std::deque<Job> internal_;
   std::size_t requestBytes_ = 0;
-  std::size_t undelivered_ = 0;  ///< results on their way to the loop, where they are more than what is read from disk
+  std::size_t undelivered_ = 0;  ///< results of requests on their way to the loop
   bool held_ = false;
   bool stopping_ = false;
   bool wasCongested_ = false;
+  std::shared_ptr<int> alive_ = std::make_shared<int>();  ///< for results that the loop gets to later
   std::vector<std::thread> threads_;
 };
 

@@ -347,6 +347,30 @@ TEST_CASE("peer: a batch is answered as one array, in the order of its members",
   CHECK(answer[5] == result(4, "quick"));
 }
 
+TEST_CASE("peer: the answers of a batch take a bounded amount of memory, and small ones always fit", "[peer][batch]") {
+  Host host;
+  const std::string large(8U << 20, 'l');
+  Json batch = Json::array();
+  for (int id = 0; id < 9; ++id) {
+    batch.push_back(hold(id, std::to_string(id)));
+  }
+  batch.push_back(echo(9, "small"));
+  host.says(batch);
+  for (int id = 0; id < 9; ++id) {
+    host.answer(std::to_string(id), large);
+  }
+  const Json answers = host.hearsOne();
+  REQUIRE(answers.size() == 10);
+  for (std::size_t id = 0; id < 7; ++id) {
+    CHECK(answers[id]["result"]["text"].get_ref<const std::string&>().size() == large.size());
+  }
+  for (std::size_t id = 7; id < 9; ++id) {
+    checkError(answers[id], id, -32006, "SANDBOX_LIMIT");
+    CHECK(answers[id]["error"]["data"]["reason"] == "batch");
+  }
+  CHECK(answers[9]["result"]["text"] == "small");
+}
+
 TEST_CASE("peer: batches at the edge", "[peer][batch]") {
   Host host;
   host.says(Json::array());

@@ -149,6 +149,28 @@ TEST_CASE("workers: congestion by count and by bytes, and its relief once", "[wo
   CHECK_FALSE(workers.congested());
 }
 
+TEST_CASE("workers: no more results wait for the loop than may", "[workers]") {
+  QueueLoop loop;
+  constexpr unsigned kThreads = 4;
+  Workers workers(loop, kThreads);
+  std::atomic<int> made{0};
+  int delivered = 0;
+  int mostWaiting = 0;
+  for (int i = 0; i < 200; ++i) {
+    workers.run(
+        Kind::kRequest, 1, [&made] { return ++made; },
+        [&](int) {
+          mostWaiting = std::max(mostWaiting, made - delivered);
+          ++delivered;
+        });
+  }
+  while (made < static_cast<int>(limits::kUndeliveredResults)) {
+    std::this_thread::yield();
+  }
+  loop.runUntil([&] { return delivered == 200; });
+  CHECK(mostWaiting <= static_cast<int>(limits::kUndeliveredResults + kThreads));
+}
+
 TEST_CASE("workers: internal work does not congest", "[workers]") {
   QueueLoop loop;
   Gate gate;
