@@ -94,7 +94,7 @@ Result<std::vector<bool>> ToolGuard::answersFor(const std::vector<std::string>& 
   if (!rules_.askAboutPaths || asked.empty()) {
     return answers;
   }
-  const Result<std::vector<bool>> told = askHost(asked, stop);
+  Result<std::vector<bool>> told = askHost(asked, stop);
   if (!told) {
     return told;
   }
