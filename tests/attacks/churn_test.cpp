@@ -82,6 +82,31 @@ TEST_CASE("sessions made and deleted leave neither descriptors nor files") {
   CHECK(after.zombies == 0);
 }
 
+TEST_CASE("results that nobody asks for take bounded memory, of the session that made most of it") {
+  Sidecar sidecar(SidecarOptions{});
+  Session modest(sidecar);
+  Session greedy(sidecar);
+  const auto spawn = [&](Session& session, const std::string& bytes) {
+    Json params = session.commandParams({"/usr/bin/head", "-c", bytes, "/dev/zero"});
+    params["command"]["maxOutputBytes"] = 60000000;
+    return sidecar.call("session.spawn", params).at("process");
+  };
+  const Json small = spawn(modest, "1000");
+  const Json told = spawn(modest, "2000");
+  CHECK(sidecar.call("process.result", {{"process", told}}).at("exitCode") == 0);
+  std::vector<Json> large;
+  for (int i = 0; i < 3; ++i) {
+    large.push_back(spawn(greedy, "50000000"));
+    REQUIRE(noGuestSoon("50000000", Milliseconds(30000)));
+    REQUIRE(greedy.run({"/bin/true"}).exitCode == 0);  // by now the sidecar has seen the end as well
+  }
+  const Json refused = sidecar.callError("process.result", {{"process", large.front()}});
+  CHECK(refused["code"] == -32006);
+  CHECK(refused["data"]["reason"] == "results");
+  CHECK(refused["data"]["details"]["exitCode"] == 0);
+  CHECK(sidecar.call("process.result", {{"process", small}}).at("exitCode") == 0);
+}
+
 TEST_CASE("stdin that nobody reads is no error") {
   const StartAs startAs = GENERATE(from_range(startModes()));
   CAPTURE(startAs);
