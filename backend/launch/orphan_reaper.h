@@ -25,7 +25,7 @@ class OrphanReaper {
   boost::asio::signal_set ended_;
 };
 
-/// A child whose status somebody wants: it is left alone until collected().
+/// A child whose status somebody wants: it is left alone until collectedChild().
 void expectChild(pid_t child);
 /// The child was waited for.
 void collectedChild(pid_t child);

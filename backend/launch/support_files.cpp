@@ -1,10 +1,10 @@
 #include "backend/launch/support_files.h"
 
+#include "codingtools/regular_file.h"
 #include "rpc/base/sha256.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -93,15 +93,9 @@ std::string keyOf(const std::vector<SupportSource>& sources) {
   return digest.hex();
 }
 
-Step writeAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno != EINTR) {
-      return Failure{"write", errno};
-    }
-    bytes.remove_prefix(count > 0 ? static_cast<std::size_t>(count) : 0);
-  }
-  return {};
+Step writeBytes(int fd, std::string_view bytes) {
+  const int error = writeAll(fd, bytes);
+  return error == 0 ? Step() : Failure{"write", error};
 }
 
 UniqueFd createFile(const std::string& path, mode_t mode) {
@@ -114,7 +108,7 @@ UniqueFd createFile(const std::string& path, mode_t mode) {
 
 Step writeFile(const std::string& path, std::string_view bytes, mode_t mode) {
   const UniqueFd fd = createFile(path, mode);
-  return fd ? writeAll(fd.get(), bytes) : Failure{"create file", errno};
+  return fd ? writeBytes(fd.get(), bytes) : Failure{"create file", errno};
 }
 
 Step copyFile(const std::string& from, const std::string& to) {
@@ -135,7 +129,7 @@ Step copyFile(const std::string& from, const std::string& to) {
     if (count < 0 && errno != EINTR) {
       return Failure{"read", errno};
     }
-    if (Step failed = writeAll(target.get(), {buffer.data(), count > 0 ? static_cast<std::size_t>(count) : 0})) {
+    if (Step failed = writeBytes(target.get(), {buffer.data(), count > 0 ? static_cast<std::size_t>(count) : 0})) {
       return failed;
     }
   }
@@ -220,12 +214,6 @@ Error supportError(const Failure& failure) {
       .withPrivate(std::string("support files: ") + failure.operation + ": " + errnoName(failure.error));
 }
 
-std::string randomSuffix() {
-  std::array<unsigned char, 8> bytes{};
-  static_cast<void>(::getrandom(bytes.data(), bytes.size(), 0));
-  return hexText({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-}
-
 UniqueFd openSet(const std::string& path) {
   return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
@@ -286,8 +274,10 @@ bool SupportFiles::adopt(const std::string& key) {
   }
   if (!isIntact(path, sources_)) {
     // Out of sight, for a new one; guests that were started with it keep what they have.
-    const std::string removal = directory_ + '/' + std::string(kRemovalPrefix) + "damaged-" + randomSuffix();
-    static_cast<void>(::rename(path.c_str(), removal.c_str()));
+    std::string removal = directory_ + '/' + std::string(kRemovalPrefix) + "XXXXXX";
+    if (::mkdtemp(removal.data()) != nullptr) {
+      static_cast<void>(::rename(path.c_str(), removal.c_str()));
+    }
     return false;
   }
   key_ = key;
