@@ -27,7 +27,7 @@ struct Options {
   Effort effort;
 };
 
-/// nullopt when the arguments make no sense, or ask for help.
+/// nullopt when the arguments make no sense.
 std::optional<Options> parseOptions(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
@@ -75,6 +75,10 @@ void measure(const Options& options) {
 }  // namespace stitchkit::bench
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--help") == 0) {
+    std::fputs(stitchkit::bench::kHelp, stdout);
+    return 0;
+  }
   const auto options = stitchkit::bench::parseOptions(argc, argv);
   if (!options) {
     std::fputs(stitchkit::bench::kHelp, stderr);
