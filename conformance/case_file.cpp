@@ -1,6 +1,7 @@
 #include "conformance/case_file.h"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -33,21 +34,49 @@ Json partOf(const Json& schema, const std::string& name) {
   return part;
 }
 
-std::optional<Case> makeCase(const std::string& file, const Json& from, const Json& setups, std::string& problem) {
+/// Steps after which an implementation is of no use to further cases.
+constexpr std::array kEndingSteps = {"sendText",  "sendBase64", "closeInput", "closeOutput",
+                                     "expectEnd", "signal",     "restart",    "start"};
+
+/// What keeps a case from sharing its process, or nullopt.
+std::optional<std::string> needsOwnProcess(const Json& from, const std::vector<Json>& steps) {
+  for (const char* member : {"args", "framing", "backendName"}) {
+    if (from.contains(member)) {
+      return member;
+    }
+  }
+  for (const auto& step : steps) {
+    for (const char* name : kEndingSteps) {
+      if (step.contains(name)) {
+        return name;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Case> makeCase(const std::string& file, const Json& whole, const Json& from, const Json& setups,
+                             std::string& problem) {
   Case made;
   made.file = file;
   made.name = from.at("name").get<std::string>();
-  made.about = from.at("about").get<std::string>();
+  made.about = from.value("about", whole.at("about").get<std::string>());
+  made.oneProcess = from.value("oneProcess", whole.value("oneProcess", false));
   made.args = from.value("args", std::vector<std::string>());
   made.framing = from.value("framing", "lines") == "headers" ? Framing::kHeaders : Framing::kLines;
   made.backendName = from.value("backendName", "bubblewrap");
-  const Json setup = from.value("setup", Json::array());
+  const Json setup = from.value("setup", whole.value("setup", Json::array()));
   if (setup.is_string() && !setups.contains(setup.get<std::string>())) {
     problem = file + ": " + made.name + ": there is no set-up " + setup.dump();
     return std::nullopt;
   }
   for (const auto& part : {setup.is_string() ? setups.at(setup.get<std::string>()) : setup, from.at("steps")}) {
     made.steps.insert(made.steps.end(), part.begin(), part.end());
+  }
+  const auto obstacle = made.oneProcess ? needsOwnProcess(from, made.steps) : std::nullopt;
+  if (obstacle) {
+    problem = file + ": " + made.name + ": with oneProcess there can be no " + *obstacle;
+    return std::nullopt;
   }
   return made;
 }
@@ -92,7 +121,7 @@ std::optional<std::vector<Case>> loadCases(const fs::path& folder, const fs::pat
     }
     std::set<std::string> names;
     for (const auto& from : content->at("cases")) {
-      auto made = makeCase(file, from, *setups, problem);
+      auto made = makeCase(file, *content, from, *setups, problem);
       if (!made) {
         return std::nullopt;
       }

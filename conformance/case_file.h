@@ -18,6 +18,7 @@ struct Case {
   std::vector<std::string> args;  ///< put behind the command line
   Framing framing = Framing::kLines;
   std::string backendName;  ///< decides where workspaces are found
+  bool oneProcess = false;  ///< shares an implementation with the other cases that say so
   std::vector<Json> steps;  ///< the set-up's first
 };
 

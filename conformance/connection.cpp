@@ -32,10 +32,31 @@ Problem Connection::send(const Json& message, bool deliberatelyInvalid) {
         return "the case sends what the document refuses, without \"invalid\": " + *problem;
       }
     }
+    if (Problem problem = judgeOwnAnswer(member, deliberatelyInvalid)) {
+      return problem;
+    }
     remember(member);
   }
   process_->send(encodeFrame(framing_, message.dump()));
   return std::nullopt;
+}
+
+Problem Connection::judgeOwnAnswer(const Json& answer, bool deliberatelyInvalid) {
+  if (!answer.is_object() || answer.contains("method") || !answer.contains("id")) {
+    return std::nullopt;
+  }
+  const auto asked = asked_.find(keyOf(answer["id"]));
+  if (asked == asked_.end()) {
+    return deliberatelyInvalid ? Problem() : Problem("the case answers a request that has not come");
+  }
+  const std::string method = asked->second;
+  asked_.erase(asked);
+  const Problem problem = answer.contains("error") ? contract_.checkError(method, answer["error"])
+                                                   : contract_.checkResult(method, answer.value("result", Json()));
+  if (deliberatelyInvalid) {
+    return problem ? Problem() : Problem("the case says \"invalid\", but the document allows this answer");
+  }
+  return problem ? "the case answers what the document refuses, without \"invalid\": " + *problem : Problem();
 }
 
 void Connection::sendRaw(std::string_view bytes) {
@@ -99,6 +120,17 @@ Problem Connection::waitForEnd(Deadline deadline) {
   return reader_.rest().empty() ? Problem() : "the output ends in a part of a message: " + std::string(reader_.rest());
 }
 
+Problem Connection::takeArrived() {
+  Problem problem;
+  (void)process_->wait(
+      [&] {
+        problem = receive();
+        return true;
+      },
+      std::chrono::steady_clock::now());
+  return problem;
+}
+
 Problem Connection::receive() {
   reader_.feed(process_->takeOutput());
   for (;;) {
@@ -117,8 +149,28 @@ Problem Connection::receive() {
     if (Problem wrong = judge(*message)) {
       return "a message breaks the contract: " + *wrong + "\n  the message: " + show(*message);
     }
-    inbox_.push_back(std::move(*message));
+    Problem wrong;
+    if (!offerToHost(*message, wrong)) {
+      inbox_.push_back(std::move(*message));
+    }
+    if (wrong) {
+      return wrong;
+    }
   }
+}
+
+bool Connection::offerToHost(const Json& request, Problem& problem) {
+  if (!host_ || !isRequest(request)) {
+    return false;
+  }
+  const auto reply = host_(request["method"].get<std::string>(), request["params"]);
+  if (reply && reply->outcome) {
+    Json answer = *reply->outcome;
+    answer["jsonrpc"] = "2.0";
+    answer["id"] = request["id"];
+    problem = send(answer, reply->invalid);
+  }
+  return reply.has_value();
 }
 
 Problem Connection::judge(const Json& message) {
@@ -139,7 +191,20 @@ Problem Connection::judge(const Json& message) {
     return shaped ? contract_.checkNotification(message["method"].get<std::string>(), message["params"])
                   : Problem("a notification has jsonrpc, method and params, and nothing else");
   }
-  return judgeAnswer(message);
+  return isRequest(message) ? judgeHostRequest(message) : judgeAnswer(message);
+}
+
+Problem Connection::judgeHostRequest(const Json& request) {
+  const bool shaped = request.size() == 4 && request.value("jsonrpc", "") == "2.0" && request["method"].is_string() &&
+                      request.contains("params");
+  if (!shaped) {
+    return "a request has jsonrpc, id, method and params, and nothing else";
+  }
+  const auto method = request["method"].get<std::string>();
+  if (!asked_.emplace(keyOf(request["id"]), method).second) {
+    return "a request with the id of one that waits for its answer";
+  }
+  return contract_.checkHostRequest(method, request["params"]);
 }
 
 Problem Connection::judgeAnswer(const Json& answer) {

@@ -16,6 +16,15 @@
 
 namespace conformance {
 
+/// What a host says to a request of the implementation.
+struct HostReply {
+  std::optional<Json> outcome;  ///< `{result}` or `{error}`; none: it never says anything
+  bool invalid = false;         ///< breaks the document on purpose
+};
+
+/// nullopt leaves the request in the inbox.
+using HostHandler = std::function<std::optional<HostReply>(const std::string& method, const Json& params)>;
+
 class Connection {
  public:
   /// `secretPath` must not turn up in an error.
@@ -23,10 +32,13 @@ class Connection {
 
   [[nodiscard]] Process& process() { return *process_; }
   [[nodiscard]] std::deque<Json>& inbox() { return inbox_; }
+  /// Is asked about every request of the implementation, as soon as it has come.
+  void setHost(HostHandler host) { host_ = std::move(host); }
   /// An id that no other request of the runner has.
   int nextId() { return nextId_++; }
 
-  /// Sends one message or batch and remembers its ids. `deliberatelyInvalid` leaves out the check of parameters.
+  /// Sends one message or batch (calls, notifications, answers) and remembers its ids. `deliberatelyInvalid` leaves out
+  /// the check against the document.
   std::optional<std::string> send(const Json& message, bool deliberatelyInvalid);
   /// Sends bytes as they are; whatever requests they hold are found out and remembered.
   void sendRaw(std::string_view bytes);
@@ -36,12 +48,18 @@ class Connection {
   std::optional<std::string> waitFor(const std::function<bool()>& found, Deadline deadline);
   /// The same, but until the implementation has closed its output and ended.
   std::optional<std::string> waitForEnd(Deadline deadline);
+  /// Takes what has come already. nullopt, or how it breaks the contract.
+  std::optional<std::string> takeArrived();
 
  private:
   void remember(const Json& message);
   void rememberLines(std::string_view bytes);
+  std::optional<std::string> judgeOwnAnswer(const Json& answer, bool deliberatelyInvalid);
+  /// True when the host has taken it.
+  bool offerToHost(const Json& request, std::optional<std::string>& problem);
   std::optional<std::string> receive();
   std::optional<std::string> judge(const Json& message);
+  std::optional<std::string> judgeHostRequest(const Json& request);
   std::optional<std::string> judgeAnswer(const Json& answer);
   std::optional<std::string> judgeOutcome(const std::string& method, const Json& answer);
 
@@ -52,7 +70,9 @@ class Connection {
   FrameReader reader_;
   std::deque<Json> inbox_;
   std::map<std::string, std::string> pending_;  ///< id to method, "" when the method is unknown
-  bool sentRaw_ = false;                        ///< then an unknown id may be one that we could not read ourselves
+  std::map<std::string, std::string> asked_;    ///< id to method of the implementation's requests without an answer
+  HostHandler host_;
+  bool sentRaw_ = false;  ///< then an unknown id may be one that we could not read ourselves
   int nextId_ = 1001;
 };
 

@@ -118,13 +118,14 @@ Contract::Contract(std::unique_ptr<Compiled> compiled) : compiled_(std::move(com
 Contract::~Contract() = default;
 
 bool Contract::knows(const std::string& method) const {
-  return compiled_->methods.contains(method);
+  const auto found = compiled_->methods.find(method);
+  return found != compiled_->methods.end() && !found->second.toHost;
 }
 
 Problem Contract::checkParams(const std::string& method, const Json& params) const {
   const auto found = compiled_->methods.find(method);
-  if (found == compiled_->methods.end()) {
-    return "no such method in the document: " + method;
+  if (found == compiled_->methods.end() || found->second.toHost) {
+    return "no method that a host may call: " + method;
   }
   return compiled_->run(*found->second.params, params);
 }
@@ -161,6 +162,14 @@ Problem Contract::checkNotification(const std::string& method, const Json& param
   const auto found = compiled_->methods.find(method);
   if (found == compiled_->methods.end() || !found->second.notification || !found->second.toHost) {
     return "not a notification to the host: " + method;
+  }
+  return compiled_->run(*found->second.params, params);
+}
+
+Problem Contract::checkHostRequest(const std::string& method, const Json& params) const {
+  const auto found = compiled_->methods.find(method);
+  if (found == compiled_->methods.end() || found->second.notification || !found->second.toHost) {
+    return "not a request to the host: " + method;
   }
   return compiled_->run(*found->second.params, params);
 }

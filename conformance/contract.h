@@ -19,14 +19,18 @@ class Contract {
   Contract(const Contract&) = delete;
   Contract& operator=(const Contract&) = delete;
 
+  /// Whether the document has it for the host to call or to notify.
   [[nodiscard]] bool knows(const std::string& method) const;
   /// Parameters of a call or of a notification from the host.
   [[nodiscard]] std::optional<std::string> checkParams(const std::string& method, const Json& params) const;
+  /// Results and errors are judged in both directions.
   [[nodiscard]] std::optional<std::string> checkResult(const std::string& method, const Json& result) const;
   /// `error` of an answer: its shape, number and name agree, and the method (when known, else "") lists it.
   [[nodiscard]] std::optional<std::string> checkError(const std::string& method, const Json& error) const;
   /// A notification from the implementation.
   [[nodiscard]] std::optional<std::string> checkNotification(const std::string& method, const Json& params) const;
+  /// A request from the implementation.
+  [[nodiscard]] std::optional<std::string> checkHostRequest(const std::string& method, const Json& params) const;
 
  private:
   struct Compiled;

@@ -50,6 +50,14 @@ Problem repeat(Json& value, const Json& input) {
   return std::nullopt;
 }
 
+Problem fill(Json& value, const Json& input) {
+  if (!input.is_array() || input.size() != 2 || !input[1].is_number_unsigned()) {
+    return "$fill takes [value, count]";
+  }
+  value = Json::array_t(input[1].get<std::size_t>(), input[0]);
+  return std::nullopt;
+}
+
 Problem concat(Json& value, const Json& input) {
   std::string made;
   for (const auto& part : input) {
@@ -105,6 +113,9 @@ Problem expand(Json& value, const Variables& variables) {
     const Json input = name.starts_with("$") ? value.begin().value() : Json();
     if (name == "$repeat") {
       return repeat(value, input);
+    }
+    if (name == "$fill") {
+      return fill(value, input);
     }
     if (name == "$concat") {
       return concat(value, input);

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,8 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "conformance/bytes.h"
 #include "conformance/interrupt.h"
@@ -22,8 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Problem = std::optional<std::string>;
-
-constexpr std::uintmax_t kShownText = 65536;
 
 Problem failed(const std::string& what, const std::string& path) {
   return what + " " + path + ": " + std::strerror(errno);
@@ -41,54 +39,6 @@ void replaceAll(std::string& text, const std::string& from, const std::string& t
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
     text.replace(at, from.size(), to);
   }
-}
-
-std::string kindOf(mode_t mode) {
-  switch (mode & S_IFMT) {
-    case S_IFREG:
-      return "file";
-    case S_IFDIR:
-      return "directory";
-    case S_IFLNK:
-      return "symlink";
-    case S_IFIFO:
-      return "fifo";
-    case S_IFSOCK:
-      return "socket";
-    default:
-      return "device";
-  }
-}
-
-std::string readWhole(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
-  return bytes.str();
-}
-
-Json describeEntry(const fs::path& path) {
-  struct stat facts {};
-  if (::lstat(path.c_str(), &facts) != 0) {
-    return nullptr;
-  }
-  Json entry = {{"kind", kindOf(facts.st_mode)}};
-  if (S_ISLNK(facts.st_mode)) {
-    entry["target"] = fs::read_symlink(path).string();
-    return entry;
-  }
-  std::array<char, 8> mode{};
-  std::snprintf(mode.data(), mode.size(), "%04o", static_cast<unsigned>(facts.st_mode & 07777U));
-  entry["mode"] = mode.data();
-  if (S_ISREG(facts.st_mode)) {
-    const std::string bytes = readWhole(path);
-    entry["bytes"] = bytes.size();
-    entry["sha256"] = sha256Hex(bytes);
-    if (bytes.size() <= kShownText && isUtf8(bytes)) {
-      entry["text"] = bytes;
-    }
-  }
-  return entry;
 }
 
 }  // namespace
@@ -119,6 +69,13 @@ CaseDirectory::~CaseDirectory() {
   }
 }
 
+void CaseDirectory::clearOutside() const {
+  std::error_code error;
+  for (fs::directory_iterator at(outside(), error), end; at != end; at.increment(error)) {
+    fs::remove_all(at->path(), error);
+  }
+}
+
 std::string HostFiles::resolve(std::string text, const std::string& backendName, const std::string& session) const {
   const fs::path home = directory_.state() / sha256Hex(backendName);
   const fs::path sessionPath = home / "sessions" / session;
@@ -146,9 +103,33 @@ Problem HostFiles::makeFile(const std::string& path, std::string_view bytes, std
   return setMode(path, mode.value_or(0644));
 }
 
+Problem HostFiles::setSize(const std::string& path, std::uintmax_t bytes) {
+  return ::truncate(path.c_str(), static_cast<off_t>(bytes)) == 0 ? Problem() : failed("cannot resize", path);
+}
+
 Problem HostFiles::makeLink(const std::string& path, const std::string& target) {
   if (::symlink(target.c_str(), path.c_str()) != 0) {
     return failed("cannot make the link", path);
+  }
+  giveToOwner(path);
+  return std::nullopt;
+}
+
+Problem HostFiles::makeHardLink(const std::string& path, const std::string& target) {
+  return ::link(target.c_str(), path.c_str()) == 0 ? Problem() : failed("cannot make the hard link", path);
+}
+
+Problem HostFiles::makeSocket(const std::string& path) {
+  const fs::path at(path);
+  const Descriptor directory(::open(at.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // An address holds 107 bytes; the descriptor stands for the longer path.
+  const std::string shortPath = "/proc/self/fd/" + std::to_string(directory.get()) + "/" + at.filename().string();
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  shortPath.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return failed("cannot make the socket", path);
   }
   giveToOwner(path);
   return std::nullopt;
@@ -162,12 +143,16 @@ Problem HostFiles::makeDirectory(const std::string& path, std::optional<int> mod
   return setMode(path, mode.value_or(0755));
 }
 
-Problem HostFiles::makeFifo(const std::string& path) {
+Problem HostFiles::makeUnreadFifo(const std::string& path) {
   if (::mkfifo(path.c_str(), 0666) != 0) {
     return failed("cannot make the FIFO", path);
   }
   giveToOwner(path);
-  if (Problem problem = setMode(path, 0666)) {
+  return setMode(path, 0666);
+}
+
+Problem HostFiles::makeFifo(const std::string& path) {
+  if (Problem problem = makeUnreadFifo(path)) {
     return problem;
   }
   Descriptor reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
@@ -176,6 +161,10 @@ Problem HostFiles::makeFifo(const std::string& path) {
   }
   fifos_[path].reader = std::move(reader);
   return std::nullopt;
+}
+
+Problem HostFiles::move(const std::string& from, const std::string& to) {
+  return ::rename(from.c_str(), to.c_str()) == 0 ? Problem() : failed("cannot move to", to);
 }
 
 Problem HostFiles::remove(const std::string& path) {
@@ -188,7 +177,18 @@ Problem HostFiles::setMode(const std::string& path, int mode) {
   return ::chmod(path.c_str(), static_cast<mode_t>(mode)) == 0 ? Problem() : failed("cannot set the mode of", path);
 }
 
-Problem HostFiles::awaitFifo(const std::string& path, const std::function<bool(const Fifo&)>& done, Deadline deadline) {
+bool HostFiles::readFifo(Fifo& fifo, bool noWriter) {
+  std::array<char, 4096> block{};
+  const ssize_t count = ::read(fifo.reader.get(), block.data(), block.size());
+  if (count > 0) {
+    fifo.came.append(block.data(), static_cast<std::size_t>(count));
+  }
+  fifo.ended = fifo.ended || (count == 0 && noWriter);
+  return !fifo.ended;
+}
+
+Problem HostFiles::awaitFifo(const std::string& path, const std::function<bool(const Fifo&)>& done,
+                             const Meanwhile& meanwhile, Deadline deadline) {
   const auto found = fifos_.find(path);
   if (found == fifos_.end()) {
     return "the case has not made the FIFO " + path;
@@ -200,45 +200,32 @@ Problem HostFiles::awaitFifo(const std::string& path, const std::function<bool(c
       return "the time was up; through the FIFO came " + show(Json(fifo.came)) +
              (fifo.ended ? ", then its end" : ", and it is still open");
     }
-    std::array<pollfd, 2> watched = {{{fifo.reader.get(), POLLIN, 0}, {interruptDescriptor(), POLLIN, 0}}};
-    if (::poll(watched.data(), watched.size(), static_cast<int>(std::min<long>(left.count(), 60000))) <= 0 ||
-        watched[0].revents == 0) {
+    std::array<pollfd, 3> watched = {
+        {{fifo.reader.get(), POLLIN, 0}, {interruptDescriptor(), POLLIN, 0}, {meanwhile.descriptor, POLLIN, 0}}};
+    if (::poll(watched.data(), watched.size(), static_cast<int>(std::min<long>(left.count(), 60000))) <= 0) {
       continue;
     }
-    std::array<char, 4096> block{};
-    const ssize_t count = ::read(fifo.reader.get(), block.data(), block.size());
-    if (count > 0) {
-      fifo.came.append(block.data(), static_cast<std::size_t>(count));
-    } else if (count == 0 && (watched[0].revents & POLLHUP) != 0) {
-      fifo.ended = true;
-      if (!done(fifo)) {
-        return "the FIFO's last writer is gone; through it came " + show(Json(fifo.came));
+    if (watched[2].revents != 0) {
+      if (Problem problem = meanwhile.readable()) {
+        return problem;
       }
+    }
+    if (watched[0].revents != 0 && !readFifo(fifo, (watched[0].revents & POLLHUP) != 0) && !done(fifo)) {
+      return "the FIFO's last writer is gone; through it came " + show(Json(fifo.came));
     }
   }
   return std::nullopt;
 }
 
-Problem HostFiles::awaitFifoText(const std::string& path, const std::string& text, Deadline deadline) {
+Problem HostFiles::awaitFifoText(const std::string& path, const std::string& text, const Meanwhile& meanwhile,
+                                 Deadline deadline) {
   return awaitFifo(
-      path, [&](const Fifo& fifo) { return fifo.came.find(text) != std::string::npos; }, deadline);
+      path, [&](const Fifo& fifo) { return fifo.came.find(text) != std::string::npos; }, meanwhile, deadline);
 }
 
-Problem HostFiles::awaitFifoEnd(const std::string& path, Deadline deadline) {
+Problem HostFiles::awaitFifoEnd(const std::string& path, const Meanwhile& meanwhile, Deadline deadline) {
   return awaitFifo(
-      path, [](const Fifo& fifo) { return fifo.ended; }, deadline);
-}
-
-Json HostFiles::snapshot(const std::string& path) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) {
-    return describeEntry(path);
-  }
-  Json tree = Json::object();
-  for (fs::recursive_directory_iterator at(path, error), end; at != end; at.increment(error)) {
-    tree[at->path().lexically_relative(path).string()] = describeEntry(at->path());
-  }
-  return tree;
+      path, [](const Fifo& fifo) { return fifo.ended; }, meanwhile, deadline);
 }
 
 }  // namespace conformance

@@ -19,7 +19,8 @@ namespace {
 constexpr const char* kUsage =
     "usage: conformance-runner --cases DIR [options] -- COMMAND [ARGUMENT...]\n"
     "\n"
-    "Runs the cases below DIR against the implementation that COMMAND starts, each case in a process of its own.\n"
+    "Runs the cases below DIR against the implementation that COMMAND starts, each case in a process of its own\n"
+    "(but cases that say oneProcess share one).\n"
     "{state} in an argument stands for a fresh state directory.\n"
     "\n"
     "  --filter TEXT       only cases whose FILE: NAME holds TEXT, or matches it as a shell pattern; may come twice\n"
@@ -115,22 +116,33 @@ std::size_t runAll(const std::vector<Case>& cases, const Contract& contract, con
   std::atomic<std::size_t> next = 0;
   std::size_t failed = 0;
   std::mutex mutex;
+  const auto report = [&](const Case& tried, const std::optional<Failure>& failure, std::chrono::milliseconds took) {
+    const std::scoped_lock lock(mutex);
+    if (failure) {
+      ++failed;
+      printFailure(std::cout, tried, *failure);
+    } else if (options.verbose) {
+      std::cout << "passed " << tried.file << ": " << tried.name << " (" << took.count() << " ms)\n";
+    }
+    std::cout.flush();
+  };
   const auto work = [&] {
+    CaseRunner runner(contract, options.settings);
+    const Case* lastShared = nullptr;
     for (std::size_t i = next++; i < cases.size() && !interrupted(); i = next++) {
       const auto begin = std::chrono::steady_clock::now();
-      const auto failure = runCase(cases[i], contract, options.settings);
+      const auto failure = runner.run(cases[i]);
       const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
-      const std::scoped_lock lock(mutex);
       if (interrupted()) {
         return;
       }
-      if (failure) {
-        ++failed;
-        printFailure(std::cout, cases[i], *failure);
-      } else if (options.verbose) {
-        std::cout << "passed " << cases[i].file << ": " << cases[i].name << " (" << took.count() << " ms)\n";
-      }
-      std::cout.flush();
+      lastShared = cases[i].oneProcess && !failure ? &cases[i] : lastShared;
+      report(cases[i], failure, took);
+    }
+    // Which of its cases spoilt the end is unknown; the last one is named.
+    const auto failure = interrupted() ? std::nullopt : runner.finish();
+    if (failure && lastShared != nullptr) {
+      report(*lastShared, failure, {});
     }
   };
   std::vector<std::jthread> threads;

@@ -60,7 +60,7 @@ Problem compareObject(const Json& expected, const Json& actual, const std::strin
 
 Problem compareArray(const Json& expected, const Json& actual, const std::string& where) {
   if (!actual.is_array() || actual.size() != expected.size()) {
-    return differs(where, "an array of " + std::to_string(expected.size()), actual);
+    return differs(where, "the array " + show(expected, 300), actual);
   }
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (Problem problem = compare(expected[i], actual[i], where + "/" + std::to_string(i))) {
@@ -197,6 +197,11 @@ Problem matchSha256(const Json& wanted, const Json& actual, const std::string& w
   return compare(Json(sha256Hex(*bytes)), actual, where);
 }
 
+Problem matchDigest(const Json& wanted, const Json& actual, const std::string& where) {
+  const bool fits = actual.is_string() && sha256Hex(actual.get_ref<const std::string&>()) == wanted;
+  return fits ? Problem() : differs(where, "text whose SHA-256 is " + show(wanted), actual);
+}
+
 Problem matchAny(const Json&, const Json&, const std::string&) {
   return std::nullopt;
 }
@@ -209,11 +214,14 @@ using Matcher = Problem (*)(const Json& wanted, const Json& actual, const std::s
 
 const std::map<std::string, Matcher>& matchers() {
   static const std::map<std::string, Matcher> table = {
-      {"$absent", matchAbsent},     {"$all", matchAll},       {"$any", matchAny},
-      {"$contains", matchContains}, {"$each", matchEach},     {"$not", matchNot},
-      {"$number", matchNumber},     {"$oneOf", matchOneOf},   {"$partial", compareMembers},
-      {"$pattern", matchPattern},   {"$sha256", matchSha256}, {"$size", matchSize},
-      {"$text", matchText},         {"$type", matchType},     {"$unordered", compareUnordered},
+      {"$absent", matchAbsent},   {"$all", matchAll},
+      {"$any", matchAny},         {"$contains", matchContains},
+      {"$digest", matchDigest},   {"$each", matchEach},
+      {"$not", matchNot},         {"$number", matchNumber},
+      {"$oneOf", matchOneOf},     {"$partial", compareMembers},
+      {"$pattern", matchPattern}, {"$sha256", matchSha256},
+      {"$size", matchSize},       {"$text", matchText},
+      {"$type", matchType},       {"$unordered", compareUnordered},
   };
   return table;
 }

@@ -61,6 +61,8 @@ class Process {
   /// Nothing queued, and the child has taken every byte out of the pipe; also true when it closed its input.
   [[nodiscard]] bool inputTaken() const;
   [[nodiscard]] bool inputFlushed() const { return sent_ == outgoing_.size() || !input_.open(); }
+  /// Readable when something came; -1 after its end.
+  [[nodiscard]] int outputDescriptor() const { return output_.get(); }
   [[nodiscard]] bool outputEnded() const { return !output_.open(); }
   [[nodiscard]] bool ended() const { return ending_.has_value(); }
   [[nodiscard]] const std::optional<Ending>& ending() const { return ending_; }

@@ -39,6 +39,7 @@ TEST_CASE("matchers accept what they say") {
   CHECK(matches(R"({"$pattern":"^a.c$"})", R"("a\nc")"));
   CHECK(matches(R"({"$text":"hi"})", "\"aGk=\""));
   CHECK(matches(R"({"$size":2})", "\"ab\""));
+  CHECK(matches(R"({"$digest":"fb8e20fc2e4c3f248c60c39bd652f3c1347298bb977b8b4d5903b85055620603"})", "\"ab\""));
   CHECK(matches(R"({"$number":{"min":1,"max":2}})", "2"));
   CHECK(matches(R"({"$oneOf":[1,2]})", "2"));
   CHECK(matches(R"({"$all":[{"$type":"string"},"a"]})", "\"a\""));
@@ -56,6 +57,7 @@ TEST_CASE("matchers refuse everything else") {
   CHECK_FALSE(matches(R"({"$pattern":"^a$"})", R"("ab")"));
   CHECK_FALSE(matches(R"({"$text":"hi"})", "\"aGk\""));
   CHECK_FALSE(matches(R"({"$number":{"min":1}})", "0"));
+  CHECK_FALSE(matches(R"({"$digest":"ab"})", "\"ab\""));
   CHECK_FALSE(matches(R"({"$oneOf":[1,2]})", "3"));
   CHECK_FALSE(matches(R"({"$not":1})", "1"));
   CHECK_FALSE(matches(R"({"$unknown":1})", "1"));
@@ -66,9 +68,10 @@ TEST_CASE("matchers refuse everything else") {
 TEST_CASE("values are put in with their type") {
   const Variables variables = {{"n", 5}, {"s", "x"}, {"o", {{"a", 1}}}};
   Json value = Json::parse(R"({"a":"${n}","b":"<${n}${s}>","${s}":"${o}","r":{"$repeat":["ab",3]},
-                               "c":{"$concat":["a",{"$repeat":["b",2]}]},"e":{"$base64":"hi"}})");
+                               "c":{"$concat":["a",{"$repeat":["b",2]}]},"e":{"$base64":"hi"},"f":{"$fill":[{"a":1},2]}})");
   CHECK_FALSE(expand(value, variables));
-  CHECK(value == Json::parse(R"({"a":5,"b":"<5x>","x":{"a":1},"r":"ababab","c":"abb","e":"aGk="})"));
+  CHECK(value ==
+        Json::parse(R"({"a":5,"b":"<5x>","x":{"a":1},"r":"ababab","c":"abb","e":"aGk=","f":[{"a":1},{"a":1}]})"));
   Json unknown = "${nothing}";
   CHECK(expand(unknown, variables));
   Json wrong = {{"$repeat", {"a", -1}}};
