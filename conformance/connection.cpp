@@ -5,6 +5,8 @@ namespace {
 
 using Problem = std::optional<std::string>;
 
+constexpr const char* kCancel = "$/cancelRequest";
+
 bool canBeId(const Json& value) {
   return value.is_string() || value.is_number_integer() || value.is_null();
 }
@@ -160,11 +162,12 @@ Problem Connection::receive() {
 }
 
 bool Connection::offerToHost(const Json& request, Problem& problem) {
-  if (!host_ || !isRequest(request)) {
+  const bool cancels = request.is_object() && request.value("method", "") == kCancel;
+  if (!host_ || (!isRequest(request) && !cancels)) {
     return false;
   }
   const auto reply = host_(request["method"].get<std::string>(), request["params"]);
-  if (reply && reply->outcome) {
+  if (reply && reply->outcome && !cancels) {
     Json answer = *reply->outcome;
     answer["jsonrpc"] = "2.0";
     answer["id"] = request["id"];
@@ -188,10 +191,21 @@ Problem Connection::judge(const Json& message) {
   if (message.is_object() && message.contains("method") && !message.contains("id")) {
     const bool shaped = message.size() == 3 && message.value("jsonrpc", "") == "2.0" && message.contains("params") &&
                         message["method"].is_string();
-    return shaped ? contract_.checkNotification(message["method"].get<std::string>(), message["params"])
+    return shaped ? judgeNotification(message["method"].get<std::string>(), message["params"])
                   : Problem("a notification has jsonrpc, method and params, and nothing else");
   }
   return isRequest(message) ? judgeHostRequest(message) : judgeAnswer(message);
+}
+
+Problem Connection::judgeNotification(const std::string& method, const Json& params) const {
+  if (method != kCancel) {
+    return contract_.checkNotification(method, params);
+  }
+  // Part of the protocol in both directions. Our answer may have crossed it.
+  if (Problem problem = contract_.checkParams(method, params)) {
+    return problem;
+  }
+  return everAsked_.contains(keyOf(params["id"])) ? Problem() : Problem("a request that never came is cancelled");
 }
 
 Problem Connection::judgeHostRequest(const Json& request) {
@@ -204,6 +218,7 @@ Problem Connection::judgeHostRequest(const Json& request) {
   if (!asked_.emplace(keyOf(request["id"]), method).second) {
     return "a request with the id of one that waits for its answer";
   }
+  everAsked_.insert(keyOf(request["id"]));
   return contract_.checkHostRequest(method, request["params"]);
 }
 

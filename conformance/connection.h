@@ -32,7 +32,7 @@ class Connection {
 
   [[nodiscard]] Process& process() { return *process_; }
   [[nodiscard]] std::deque<Json>& inbox() { return inbox_; }
-  /// Is asked about every request of the implementation, as soon as it has come.
+  /// Is asked about every request of the implementation, and told when one is cancelled, as soon as that has come.
   void setHost(HostHandler host) { host_ = std::move(host); }
   /// An id that no other request of the runner has.
   int nextId() { return nextId_++; }
@@ -59,6 +59,7 @@ class Connection {
   bool offerToHost(const Json& request, std::optional<std::string>& problem);
   std::optional<std::string> receive();
   std::optional<std::string> judge(const Json& message);
+  [[nodiscard]] std::optional<std::string> judgeNotification(const std::string& method, const Json& params) const;
   std::optional<std::string> judgeHostRequest(const Json& request);
   std::optional<std::string> judgeAnswer(const Json& answer);
   std::optional<std::string> judgeOutcome(const std::string& method, const Json& answer);
@@ -71,6 +72,7 @@ class Connection {
   std::deque<Json> inbox_;
   std::map<std::string, std::string> pending_;  ///< id to method, "" when the method is unknown
   std::map<std::string, std::string> asked_;    ///< id to method of the implementation's requests without an answer
+  std::set<std::string> everAsked_;             ///< ids of all of them
   HostHandler host_;
   bool sentRaw_ = false;  ///< then an unknown id may be one that we could not read ourselves
   int nextId_ = 1001;

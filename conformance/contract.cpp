@@ -47,6 +47,7 @@ Problem validate(valijson::Validator& validator, const valijson::Schema& schema,
 struct Method {
   bool notification = false;
   bool toHost = false;
+  bool toSidecar = false;
   std::unique_ptr<valijson::Schema> params;
   std::unique_ptr<valijson::Schema> result;
   std::set<std::string> errors;
@@ -68,7 +69,9 @@ Json paramsSchema(const Json& method, const Json& components) {
 Method compileMethod(const Json& method, const Json& components) {
   Method made;
   made.notification = method.value("x-notification", false);
-  made.toHost = method.value("x-direction", "to-sidecar") == "to-host";
+  const std::string direction = method.value("x-direction", "to-sidecar");
+  made.toHost = direction != "to-sidecar";
+  made.toSidecar = direction != "to-host";
   made.params = compileSchema(paramsSchema(method, components));
   if (!made.notification) {
     made.result = compileSchema({{"allOf", {method.at("result").at("schema")}}, {"components", components}});
@@ -119,12 +122,12 @@ Contract::~Contract() = default;
 
 bool Contract::knows(const std::string& method) const {
   const auto found = compiled_->methods.find(method);
-  return found != compiled_->methods.end() && !found->second.toHost;
+  return found != compiled_->methods.end() && found->second.toSidecar;
 }
 
 Problem Contract::checkParams(const std::string& method, const Json& params) const {
   const auto found = compiled_->methods.find(method);
-  if (found == compiled_->methods.end() || found->second.toHost) {
+  if (found == compiled_->methods.end() || !found->second.toSidecar) {
     return "no method that a host may call: " + method;
   }
   return compiled_->run(*found->second.params, params);

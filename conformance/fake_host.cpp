@@ -104,6 +104,9 @@ std::optional<HostReply> FakeHost::answer(const std::string& method, const Json&
   } else if (method == "host.authorizePaths") {
     record_["pathQueries"].insert(record_["pathQueries"].end(), params["paths"].begin(), params["paths"].end());
   }
+  if (method == "$/cancelRequest") {
+    return rules_.empty() ? std::nullopt : std::optional<HostReply>(HostReply{});
+  }
   if (auto reply = scripted(method)) {
     return reply;
   }

@@ -17,7 +17,8 @@ class FakeHost {
   std::optional<std::string> configure(const Json& rules);
   [[nodiscard]] bool hasRules() const { return !rules_.empty(); }
 
-  /// The answer to a request, which is written down in any case; nullopt when no rule takes it.
+  /// The answer to a request, which is written down in any case; nullopt when no rule takes it. A cancellation is taken
+  /// when there are any rules.
   std::optional<HostReply> answer(const std::string& method, const Json& params);
 
   /// `{authorized, pathQueries, artifactsWritten, asked}` since the last call.

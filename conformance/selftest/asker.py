@@ -16,6 +16,8 @@ def serve(call):
     global asked, handles, label
     params = call.get("params", {})
     result = {}
+    if call["method"] == "cancel":
+        send({"method": "$/cancelRequest", "params": {"id": params["id"]}})
     if call["method"] == "ask":
         asked += 1
         request = "ask-%d" % (1 if params.get("sameId") else asked)
