@@ -84,17 +84,13 @@ json::value encode(const ReadFileOutput& result) {
 }
 
 json::value encode(const WriteFileOutput& result) {
-  return {
-      {"path", result.path}, {"bytes", result.bytes}, {"createdDirectories", strings(result.createdDirectories)}};
+  return {{"path", result.path}, {"bytes", result.bytes}, {"createdDirectories", strings(result.createdDirectories)}};
 }
 
 json::value encode(const EditFileOutput& result) {
-  return {{"path", result.path},
-          {"baseSha256", result.baseSha256},
-          {"sha256", result.sha256},
-          {"replacements", result.replacements},
-          {"bytes", result.bytes},
-          {"applied", result.applied}};
+  return {{"path", result.path},     {"baseSha256", result.baseSha256},
+          {"sha256", result.sha256}, {"replacements", result.replacements},
+          {"bytes", result.bytes},   {"applied", result.applied}};
 }
 
 json::value encode(const ListDirectoryOutput& result) {

@@ -141,16 +141,16 @@ void CodingTools::addTool(MethodTable& table, const char* name, Tool<Input, Outp
 // A small file in the page cache is read on the loop: a worker's wake-up costs more.
 void CodingTools::addReadFile(MethodTable& table) {
   table.add<ToolCall<ReadFileInput>, ReadFileOutput>(
-      "coding.read_file",
-      [this](const CallContext& call, ToolCall<ReadFileInput> params, Reply<ReadFileOutput> reply) {
+      "coding.read_file", [this](const CallContext& call, ToolCall<ReadFileInput> params, Reply<ReadFileOutput> reply) {
         Result<Begun> begun = begin(call, params.toolset, "read_file");
         if (!begun) {
           reply(std::move(begun).error());
           return;
         }
         if (!begun->toolset->asksHost() && parts_.quick.nothingWaits()) {
-          if (auto cached = begun->toolset->with(
-                  *begun->work, {}, [&](const ToolContext& context) { return readCachedFile(context, params.input); })) {
+          if (auto cached = begun->toolset->with(*begun->work, {}, [&](const ToolContext& context) {
+                return readCachedFile(context, params.input);
+              })) {
             reply(std::move(*cached));
             return;
           }
@@ -168,8 +168,8 @@ void CodingTools::addRunCommand(MethodTable& table) {
           reply(std::move(begun).error());
           return;
         }
-        const auto running = std::make_shared<Running>(Running{std::move(begun->toolset), std::move(begun->work),
-                                                               std::move(params.input), std::move(reply)});
+        const auto running = std::make_shared<Running>(
+            Running{std::move(begun->toolset), std::move(begun->work), std::move(params.input), std::move(reply)});
         prepare(running, params.bytes);
       },
       MethodTable::OnCancel::kAnswers);
@@ -216,8 +216,8 @@ void CodingTools::report(const std::shared_ptr<Running>& running, Result<ToolCom
     running->reply(commandError(std::move(end).error(), running->input));
     return;
   }
-  const bool whole = running->toolset->with(
-      *running->work, {}, [&](const ToolContext& context) { return fitsWhole(context, *end); });
+  const bool whole =
+      running->toolset->with(*running->work, {}, [&](const ToolContext& context) { return fitsWhole(context, *end); });
   // A command that was cancelled is reported all the same.
   const auto job = [&call = *running, ended = std::make_shared<ToolCommandEnd>(std::move(*end))] {
     return call.toolset->with(*call.work, call.work->stopped(), [&](const ToolContext& context) {

@@ -20,8 +20,7 @@ Result<GlobResult> globTool(const ToolContext& context, const GlobInput& input) 
   if (const Result<UniqueFd> directory = context.files.openDirectory(*path); !directory) {
     return directory.error();
   }
-  Result<GlobResult> result =
-      globFiles(context.workspace, *path, input.pattern, context.searchScope(), context.stop);
+  Result<GlobResult> result = globFiles(context.workspace, *path, input.pattern, context.searchScope(), context.stop);
   if (!result) {
     return readingError(std::move(result).error(), *path);
   }
@@ -30,8 +29,8 @@ Result<GlobResult> globTool(const ToolContext& context, const GlobInput& input) 
 
 Result<SearchFilesOutput> searchFilesTool(const ToolContext& context, const FileSearch& input) {
   const char* mode = input.mode == FileSearch::Mode::kPath ? "path" : "content";
-  if (Result<void> allowed = context.guard.authorize(
-          {{"operation", "search"}, {"query", input.query}, {"mode", mode}}, context.stop);
+  if (Result<void> allowed =
+          context.guard.authorize({{"operation", "search"}, {"query", input.query}, {"mode", mode}}, context.stop);
       !allowed) {
     return std::move(allowed).error();
   }

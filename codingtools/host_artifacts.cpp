@@ -57,11 +57,9 @@ std::optional<std::int64_t> countOf(const json::value* value) {
 
 Result<std::string> HostArtifacts::write(std::string_view content, const json::object& request,
                                          const std::stop_token& stop) const {
-  const Result<json::value> answer = host_.ask("host.artifacts.write",
-                                               {{"mediaType", "text/plain; charset=utf-8"},
-                                                {"base64", encodeBase64(content)},
-                                                {"request", request}},
-                                               stop);
+  const Result<json::value> answer = host_.ask(
+      "host.artifacts.write",
+      {{"mediaType", "text/plain; charset=utf-8"}, {"base64", encodeBase64(content)}, {"request", request}}, stop);
   if (!answer) {
     return hostFailed(answer.error(), {});
   }

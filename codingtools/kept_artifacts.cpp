@@ -20,8 +20,7 @@ namespace {
 /// A file of ours, which no guest can reach and which never changes, in memory.
 class MappedFile {
  public:
-  MappedFile(int fd, std::size_t size)
-      : size_(size), address_(::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0)) {}
+  MappedFile(int fd, std::size_t size) : size_(size), address_(::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0)) {}
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile() {

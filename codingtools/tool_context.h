@@ -30,8 +30,12 @@ struct ToolContext {
   std::stop_token stop;
 
   [[nodiscard]] SearchScope searchScope() const {
-    return {limits.maxSearchFiles, limits.maxSearchDepth, limits.maxSearchResults,
-            limits.maxReadBytes,   limits.maxPathBytes,   excludedDirectories,
+    return {limits.maxSearchFiles,
+            limits.maxSearchDepth,
+            limits.maxSearchResults,
+            limits.maxReadBytes,
+            limits.maxPathBytes,
+            excludedDirectories,
             guard.allowsEveryPath() ? nullptr : &guard};
   }
 };

@@ -44,17 +44,16 @@ class MethodTable {
   /// are found by argument-dependent lookup.
   template <class Params, class T, class Handler>
   void add(std::string name, Handler handler, OnCancel onCancel = OnCancel::kEnds) {
-    methods_.emplace(
-        std::move(name),
-        Method{[handler = std::move(handler)](CallContext call, boost::json::object params, JsonReply reply) {
-                 Params decoded;
-                 if (Result<void> fits = decode(params, decoded); !fits) {
-                   reply(std::move(fits).error());
-                   return;
-                 }
-                 handler(std::move(call), std::move(decoded), Reply<T>(std::move(reply)));
-               },
-               onCancel});
+    methods_.emplace(std::move(name), Method{[handler = std::move(handler)](
+                                                 CallContext call, boost::json::object params, JsonReply reply) {
+                                               Params decoded;
+                                               if (Result<void> fits = decode(params, decoded); !fits) {
+                                                 reply(std::move(fits).error());
+                                                 return;
+                                               }
+                                               handler(std::move(call), std::move(decoded), Reply<T>(std::move(reply)));
+                                             },
+                                             onCancel});
   }
 
   /// nullptr when there is no such method.

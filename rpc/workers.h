@@ -97,12 +97,12 @@ class Workers {
   std::deque<Job> internal_;
   std::size_t requestBytes_ = 0;
   std::size_t undelivered_ = 0;  ///< results of requests on their way to the loop
-  std::size_t free_ = 0;  ///< threads that wait for a job
+  std::size_t free_ = 0;         ///< threads that wait for a job
   bool held_ = false;
   bool stopping_ = false;
   bool wasCongested_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>();  ///< for results that the loop gets to later
-  std::vector<std::thread> threads_;  ///< loop thread only
+  std::vector<std::thread> threads_;                      ///< loop thread only
 };
 
 }  // namespace stitchkit
