@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -14,10 +15,12 @@
 #include "backend/launch/orphan_reaper.h"
 #include "backend/methods.h"
 #include "backend/privilege/privilege.h"
+#include "codingtools/coding_methods.h"
 #include "command_line.h"
 #include "rpc/asio_loop.h"
 #include "rpc/base/log.h"
 #include "rpc/heap_trimmer.h"
+#include "rpc/host_requests.h"
 #include "rpc/peer.h"
 #include "rpc/stdio_transport.h"
 #include "rpc/workers.h"
@@ -26,6 +29,9 @@ namespace stitchkit {
 namespace {
 
 constexpr unsigned kWorkerThreads = 8;
+// Tools that wait for the host hold a thread each; what waits for nobody has the workers.
+constexpr unsigned kPatientThreads = 128;
+constexpr std::chrono::seconds kHostTimeout{30};
 constexpr int kExitHostGone = 1;
 
 /// Tells of every answer, by which memory has been used.
@@ -47,12 +53,22 @@ class Sidecar {
  public:
   Sidecar(const CommandLine& line, Privilege privilege, Stdio stdio)
       : privilege_(std::move(privilege)),
+        hostRequests_(
+            loop_,
+            [this](std::string_view method, const boost::json::object& params, HostRequests::Answer answer) {
+              return askHost(method, params, std::move(answer));
+            },
+            kHostTimeout),
         workers_(loop_, kWorkerThreads),
+        patientWorkers_(loop_, kPatientThreads),
         transport_(loop_.context(), std::move(stdio), line.framing, line.maxMessageBytes),
         backend_(loop_, workers_, backendConfig(line), hooks()),
+        codingTools_({[this](const std::string& handle) { return toolSession(handle); }, workers_, patientWorkers_,
+                      hostRequests_}),
         orphans_(loop_.context()),
         signals_(loop_.context(), SIGINT, SIGTERM, SIGHUP) {
     addBackendMethods(methods_, backend_, {line.maxMessageBytes, [this] { return peer_.get(); }});
+    codingTools_.addMethods(methods_);
     peer_ = std::make_shared<Peer>(loop_, sink_, methods_, PeerOptions{line.serial});
   }
 
@@ -64,7 +80,7 @@ class Sidecar {
           peer_->onFrame(std::move(event));
           updateReading();
         },
-        [this] { peer_->whenIdle([this] { finish(0); }); },
+        [this] { onInputEnd(); },
         [this] { abandon(kExitHostGone); },
         [this](bool congested) { onCongestion(congested); },
     });
@@ -91,14 +107,42 @@ class Sidecar {
             }};
   }
 
+  std::function<void()> askHost(std::string_view method, const boost::json::object& params,
+                                HostRequests::Answer answer) {
+    return [peer = std::weak_ptr(peer_), call = peer_->callHost(method, params, std::move(answer))] {
+      if (const auto live = peer.lock()) {
+        live->forgetCall(call);
+      }
+    };
+  }
+
+  Result<std::shared_ptr<ToolSession>> toolSession(const std::string& id) {
+    Result<std::shared_ptr<SessionHandle>> handle = backend_.handle(id);
+    if (!handle) {
+      return std::move(handle).error();
+    }
+    if (Result<void> usable = (*handle)->usable(); !usable) {
+      return std::move(usable).error();
+    }
+    return (*handle)->tools();
+  }
+
+  // However many tools wait for the host: its answers have to be read.
   void updateReading() { transport_.setReading(!congested_ && !workers_.congested()); }
 
   // The host does not read: nothing new is read or begun, and guests wait in their pipes (PROTOCOL.md, 1).
   void onCongestion(bool congested) {
     congested_ = congested;
     workers_.holdRequests(congested);
+    patientWorkers_.holdRequests(congested);
     backend_.setOutputPaused(congested);
     updateReading();
+  }
+
+  // What is in flight goes on, but whoever waits for an answer of the host waits in vain.
+  void onInputEnd() {
+    peer_->answersEnded();
+    peer_->whenIdle([this] { finish(0); });
   }
 
   void onSignal(boost::system::error_code ec) {
@@ -117,6 +161,7 @@ class Sidecar {
   // Nothing is waited for but the guests' ends and the leases.
   void abandon(int exitCode) {
     workers_.holdRequests(false);
+    patientWorkers_.holdRequests(false);
     peer_->abandon();
     finish(exitCode);
   }
@@ -133,11 +178,14 @@ class Sidecar {
 
   Privilege privilege_;
   AsioLoop loop_;
+  HostRequests hostRequests_;
   Workers workers_;
+  Workers patientWorkers_;
   StdioTransport transport_;
   HeapTrimmer trimmer_{loop_.context()};
   ObservedSink sink_{transport_, trimmer_};
   Backend backend_;
+  CodingTools codingTools_;
   OrphanReaper orphans_;
   boost::asio::signal_set signals_;
   MethodTable methods_;

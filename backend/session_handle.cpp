@@ -93,6 +93,23 @@ Result<std::shared_ptr<Guest>> SessionHandle::start(Command command, std::string
   return guest;
 }
 
+std::shared_ptr<ToolSession> SessionHandle::tools() {
+  if (!tools_) {
+    const auto weak = weak_from_this();
+    tools_ = std::make_shared<SessionTools>(
+        session_, SessionTools::Hooks{[weak](Command command, Guest::Completion completion) {
+                                        return weak.lock()->start(std::move(command), {}, {}, std::move(completion));
+                                      },
+                                      [weak] { return weak.lock()->grade(); },
+                                      [weak] {
+                                        if (const auto self = weak.lock()) {
+                                          self->finishStopWhenQuiet();
+                                        }
+                                      }});
+  }
+  return tools_;
+}
+
 void SessionHandle::setOutputPaused(bool paused) {
   outputPaused_ = paused;
   const auto guests = live_;
@@ -192,12 +209,16 @@ void SessionHandle::beginStop() {
     guest->kill(EndCause::kStopped);
   }
   files_->stop();
+  if (tools_) {
+    tools_->stop();
+  }
   finishStopWhenQuiet();
 }
 
 // The lease is freed (and files are removed) on a worker, when nothing that could touch the workspace is left.
 void SessionHandle::finishStopWhenQuiet() {
-  if (stage_ != Stage::kStopping || releasing_ || !live_.empty() || files_->active() != 0 || probes_ != 0) {
+  if (stage_ != Stage::kStopping || releasing_ || !live_.empty() || files_->active() != 0 || toolsActive() ||
+      probes_ != 0) {
     return;
   }
   releasing_ = true;

@@ -11,6 +11,7 @@
 #include "backend/launch/guest.h"
 #include "backend/services.h"
 #include "backend/session_files.h"
+#include "backend/session_tools.h"
 
 namespace stitchkit {
 
@@ -37,6 +38,8 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   [[nodiscard]] Result<void> usable() const;
   /// For files; the handle is usable.
   [[nodiscard]] SessionFiles& files() { return *files_; }
+  /// For the coding tools; it lives on after a stop and then says so.
+  [[nodiscard]] std::shared_ptr<ToolSession> tools();
 
   /// Starts a command. SANDBOX_STOPPED, or SANDBOX_BUSY at the limit of live commands or while the policy changes.
   /// `completion` is called when nothing of the command is left.
@@ -59,6 +62,7 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
  private:
   enum class Stage : std::uint8_t { kLive, kStopping, kStopped, kDeleted };
 
+  [[nodiscard]] bool toolsActive() const { return tools_ && tools_->active() != 0; }
   void beginStop();
   void finishStopWhenQuiet();
   void onReleased(Result<void> removed, bool wasRemoval);
@@ -72,6 +76,7 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   NetworkPolicy policy_;
   Resources resources_;
   std::shared_ptr<SessionFiles> files_;
+  std::shared_ptr<SessionTools> tools_;  // once somebody asked for it
   std::unordered_map<std::uint64_t, std::shared_ptr<Guest>> live_;
   std::uint64_t nextGuest_ = 0;
   std::size_t probes_ = 0;

@@ -28,6 +28,9 @@ struct ReadFileOutput {
   std::optional<std::uint64_t> nextOffset;
 };
 Result<ReadFileOutput> readFile(const ToolContext& context, const ReadFileInput& input);
+/// The same where it can be had from memory alone, for a thread that must not wait: the guard does not ask the host.
+/// Nothing where it cannot, and nothing instead of any error; ask readFile() then.
+std::optional<ReadFileOutput> readCachedFile(const ToolContext& context, const ReadFileInput& input);
 
 struct WriteFileInput {
   std::string path;

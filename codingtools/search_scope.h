@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codingtools/path_gate.h"
+#include "codingtools/tool_limits.h"
 #include "codingtools/tree_walk.h"
 
 #include <cstddef>
@@ -10,14 +11,17 @@
 
 namespace stitchkit {
 
+/// PROTOCOL.md, section 7; `coding.create` may name others.
+inline const std::unordered_set<std::string> kExcludedDirectories{".git",     ".next", ".stitchkit",  "build",
+                                                                  "coverage", "dist",  "node_modules"};
+
 struct SearchScope {
-  std::size_t maxFiles = 10000;
-  std::size_t maxDepth = 32;
-  std::size_t maxResults = 100;
-  std::size_t maxReadBytes = 262144;
-  std::size_t maxPathBytes = 4096;
-  std::unordered_set<std::string> excludedDirectories{".git",     ".next", ".stitchkit",  "build",
-                                                      "coverage", "dist",  "node_modules"};
+  std::size_t maxFiles = ToolLimits().maxSearchFiles;
+  std::size_t maxDepth = ToolLimits().maxSearchDepth;
+  std::size_t maxResults = ToolLimits().maxSearchResults;
+  std::size_t maxReadBytes = ToolLimits().maxReadBytes;
+  std::size_t maxPathBytes = ToolLimits().maxPathBytes;
+  std::unordered_set<std::string> excludedDirectories = kExcludedDirectories;
   PathGate* gate = nullptr;  ///< not owned; asked about what is found, not about where the search begins
 
   [[nodiscard]] WalkOptions walkOptions() const {

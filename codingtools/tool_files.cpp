@@ -108,6 +108,20 @@ Result<OpenedFile> ToolFiles::open(const WorkspacePath& path) const {
   return OpenedFile{std::move(opened.fd), FileIdentity::of(status), static_cast<std::uint64_t>(status.st_size)};
 }
 
+Result<UniqueFd> ToolFiles::openDirectory(const WorkspacePath& path) const {
+  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
+  if (path.isRoot()) {
+    OpenOutcome root = openBeneath(workspace_.descriptor(), {}, kFlags);
+    return root.fd ? Result<UniqueFd>(std::move(root.fd)) : toolError(root.error, path, Use::kReading, true);
+  }
+  const OpenOutcome parent = openBeneath(workspace_.descriptor(), path.parent().relative(), O_PATH | O_DIRECTORY);
+  if (!parent.fd) {
+    return toolError(parent.error, path, Use::kReading, true);
+  }
+  OpenOutcome opened = openSegment(parent.fd.get(), std::string(path.name()).c_str(), kFlags);
+  return opened.fd ? Result<UniqueFd>(std::move(opened.fd)) : toolError(opened.error, path, Use::kReading, false);
+}
+
 Result<void> ToolFiles::confirm(const WorkspacePath& path, const FileIdentity& file) const {
   const Result<OpenedFile> now = open(path);
   if (!now || !(now->identity == file)) {
@@ -163,6 +177,10 @@ Result<ReplacedFile> ToolFiles::rewrite(const WorkspacePath& path, const FileIde
     return toolError(std::move(written).error(), path, Use::kWriting);
   }
   return written;
+}
+
+Error readingError(Error error, const WorkspacePath& path) {
+  return toolError(std::move(error), path, Use::kReading);
 }
 
 }  // namespace stitchkit

@@ -40,6 +40,9 @@ class ToolFiles {
 
   [[nodiscard]] Result<OpenedFile> open(const WorkspacePath& path) const;
 
+  /// A directory, open for reading its entries. Never blocks on a guest.
+  [[nodiscard]] Result<UniqueFd> openDirectory(const WorkspacePath& path) const;
+
   /// A conflict unless the path still names that file.
   [[nodiscard]] Result<void> confirm(const WorkspacePath& path, const FileIdentity& file) const;
 
@@ -57,5 +60,8 @@ class ToolFiles {
   const ContainedDirectory& workspace_;
   StagingDirectory& staging_;
 };
+
+/// An engine's error where a tool reads, in the words of ToolFiles.
+Error readingError(Error error, const WorkspacePath& path);
 
 }  // namespace stitchkit

@@ -42,6 +42,10 @@ class ToolGuard : public PathGate {
   Result<std::vector<bool>> allowed(const std::vector<std::string>& paths, const std::stop_token& stop) override {
     return answersFor(paths, stop);
   }
+  /// Whether a question may go to the host, and with it wait.
+  [[nodiscard]] bool asksHost() const {
+    return rules_.askAboutPaths || rules_.operations == GuardRules::Operations::kAskHost;
+  }
   /// Whether every path may be seen, so that nobody needs to ask.
   [[nodiscard]] bool allowsEveryPath() const { return !rules_.askAboutPaths && rules_.denied.empty(); }
 

@@ -3,6 +3,7 @@
 
 #include <boost/json/object.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,31 +33,47 @@ class MethodTable {
   void setGate(Gate gate) { gate_ = std::move(gate); }
   [[nodiscard]] Result<void> admit() const { return gate_ ? gate_() : Result<void>(); }
 
+  /// What becomes of a request that is cancelled before its turn has come.
+  enum class OnCancel : std::uint8_t {
+    kEnds,     ///< it ends with CANCELLED
+    kAnswers,  ///< its handler is called all the same, and has an answer for it
+  };
+
   /// `handler(CallContext, Params, Reply<T>)`; Params needs `Result<void> decode(boost::json::object&, Params&)` (what
   /// a schema cannot say, such as the rules of paths, is refused there), T needs `boost::json::value encode(T)`; both
   /// are found by argument-dependent lookup.
   template <class Params, class T, class Handler>
-  void add(std::string name, Handler handler) {
-    methods_.emplace(std::move(name),
-                     [handler = std::move(handler)](CallContext call, boost::json::object params, JsonReply reply) {
-                       Params decoded;
-                       if (Result<void> fits = decode(params, decoded); !fits) {
-                         reply(std::move(fits).error());
-                         return;
-                       }
-                       handler(std::move(call), std::move(decoded), Reply<T>(std::move(reply)));
-                     });
+  void add(std::string name, Handler handler, OnCancel onCancel = OnCancel::kEnds) {
+    methods_.emplace(std::move(name), Method{[handler = std::move(handler)](
+                                                 CallContext call, boost::json::object params, JsonReply reply) {
+                                               Params decoded;
+                                               if (Result<void> fits = decode(params, decoded); !fits) {
+                                                 reply(std::move(fits).error());
+                                                 return;
+                                               }
+                                               handler(std::move(call), std::move(decoded), Reply<T>(std::move(reply)));
+                                             },
+                                             onCancel});
   }
 
   /// nullptr when there is no such method.
   [[nodiscard]] const JsonHandler* find(std::string_view name) const {
     const auto found = methods_.find(name);
-    return found == methods_.end() ? nullptr : &found->second;
+    return found == methods_.end() ? nullptr : &found->second.handler;
+  }
+  [[nodiscard]] bool answersCancelled(std::string_view name) const {
+    const auto found = methods_.find(name);
+    return found != methods_.end() && found->second.onCancel == OnCancel::kAnswers;
   }
 
  private:
+  struct Method {
+    JsonHandler handler;
+    OnCancel onCancel;
+  };
+
   Gate gate_;
-  std::map<std::string, JsonHandler, std::less<>> methods_;
+  std::map<std::string, Method, std::less<>> methods_;
 };
 
 }  // namespace stitchkit

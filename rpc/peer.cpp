@@ -31,7 +31,6 @@ ErrorDetail idDetail(const RequestId& id) {
   return id.is_string() ? std::string(id.get_string()) : toText(id);
 }
 
-// The host's error as an error of ours: its stable name, when it has one, in `reason`.
 Error batchFullError(std::size_t bytes) {
   return Error(ErrorKind::kLimit, "The request was served, but its answer is too large for what the batch has left")
       .withReason("batch")
@@ -40,6 +39,7 @@ Error batchFullError(std::size_t bytes) {
       .withHint("Send requests with large answers by themselves: they are served at once just as well.");
 }
 
+// The host's error as an error of ours: its stable name, when it has one, in `reason`.
 Error hostError(const json::value& payload) {
   Error error(ErrorKind::kInternal, "The host refused a request of the sidecar");
   const json::object* object = payload.if_object();
@@ -295,7 +295,8 @@ void Peer::refuse(RequestId id, const Error& error, const std::shared_ptr<Batch>
   }
 }
 
-// Queued: it ends now. Running: its handler is told and answers in its own way. Gone or unknown: nothing.
+// Queued: it ends now, unless its method answers a cancelled request in its own way; then, as when it is running, the
+// handler is told. Gone or unknown: nothing.
 void Peer::onCancelNotification(json::value params) {
   const json::object* object = params.if_object();
   const json::value* id = object != nullptr ? object->if_contains("id") : nullptr;
@@ -308,7 +309,7 @@ void Peer::onCancelNotification(json::value params) {
   }
   const std::shared_ptr<Pending> pending = found->second;
   for (auto queued = queued_.begin(); queued != queued_.end(); ++queued) {
-    if (queued->pending == pending) {
+    if (queued->pending == pending && !methods_.answersCancelled(queued->request.method)) {
       queued_.erase(queued);
       finishUnstarted(pending);
       return;
@@ -318,7 +319,7 @@ void Peer::onCancelNotification(json::value params) {
 }
 
 std::string Peer::callHost(std::string_view method, const json::object& params, CallResult done) {
-  if (hostGone_) {
+  if (answersEnded_) {
     loop_.post([done = std::move(done)] { done(hostGoneError()); });
     return {};
   }
@@ -330,7 +331,7 @@ std::string Peer::callHost(std::string_view method, const json::object& params, 
 }
 
 void Peer::notifyHost(std::string_view method, const json::object& params) {
-  if (!hostGone_) {
+  if (!abandoned_) {
     sink_.send(notificationText(method, params));
   }
 }
@@ -350,8 +351,8 @@ void Peer::onResponse(ResponseMessage response) {
   }
 }
 
-void Peer::hostGone() {
-  hostGone_ = true;
+void Peer::answersEnded() {
+  answersEnded_ = true;
   auto calls = std::exchange(outgoing_, {});
   for (auto& [id, done] : calls) {
     done(hostGoneError());
@@ -361,7 +362,7 @@ void Peer::hostGone() {
 // Requests that never ran end here; those that run are told, and end when their handlers answer.
 void Peer::abandon() {
   abandoned_ = true;
-  hostGone();
+  answersEnded();
   for (const Queued& queued : std::exchange(queued_, {})) {
     finishUnstarted(queued.pending);
   }

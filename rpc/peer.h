@@ -56,8 +56,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   [[nodiscard]] std::size_t callsToHost() const { return outgoing_.size(); }
   void notifyHost(std::string_view method, const boost::json::object& params);
 
-  /// The host will not answer any more: requests to it end now, and further ones at once.
-  void hostGone();
+  /// Nothing more will be read from the host: requests to it end now, and further ones at once.
+  void answersEnded();
 
   /// `idle` runs as soon as no request is in flight (perhaps at once).
   void whenIdle(std::function<void()> idle);
@@ -94,7 +94,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   bool serialBusy_ = false;
   std::unordered_map<std::string, CallResult> outgoing_;
   std::uint64_t nextCall_ = 0;
-  bool hostGone_ = false;
+  bool answersEnded_ = false;
   bool abandoned_ = false;
   std::vector<std::function<void()>> idleActions_;
 };

@@ -43,6 +43,13 @@ json::value toJson(const ErrorDetail& detail) {
   if (const auto* text = std::get_if<std::string>(&detail)) {
     return json::value(toUtf8(*text));
   }
+  if (const auto* names = std::get_if<std::vector<std::string>>(&detail)) {
+    json::array list;
+    for (const std::string& name : *names) {
+      list.push_back(json::value(toUtf8(name)));
+    }
+    return list;
+  }
   json::array issues;
   for (const ValidationIssue& issue : std::get<std::vector<ValidationIssue>>(detail)) {
     issues.push_back({{"path", shortText(issue.path)}, {"message", shortText(issue.message)}});

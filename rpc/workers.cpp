@@ -6,16 +6,13 @@
 
 namespace stitchkit {
 
-void Workers::startThreads() {
+void Workers::startThread() {
   // Signals are the loop's business.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  threads_.reserve(threadCount_);
-  for (unsigned i = 0; i < threadCount_; ++i) {
-    threads_.emplace_back([this] { serve(); });
-  }
+  threads_.emplace_back([this] { serve(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -45,6 +42,11 @@ bool Workers::nothingWaits() {
   return !held_ && requests_.empty();
 }
 
+std::size_t Workers::waitingBytes() {
+  const std::lock_guard lock(mutex_);
+  return requestBytes_;
+}
+
 bool Workers::congestedLocked() const {
   return requests_.size() >= limits::kQueuedRequests || requestBytes_ >= limits::kQueuedRequestBytes;
 }
@@ -56,9 +58,7 @@ bool Workers::congested() {
 }
 
 void Workers::enqueue(Kind kind, Job job) {
-  if (threads_.empty()) {
-    startThreads();
-  }
+  bool enough = true;
   {
     const std::lock_guard lock(mutex_);
     if (kind == Kind::kRequest) {
@@ -67,8 +67,13 @@ void Workers::enqueue(Kind kind, Job job) {
     } else {
       internal_.push_back(std::move(job));
     }
+    enough = free_ >= internal_.size() + requests_.size();
   }
-  wake_.notify_one();
+  if (!enough && threads_.size() < threadCount_) {
+    startThread();
+  } else {
+    wake_.notify_one();
+  }
 }
 
 bool Workers::requestMayStart() const {
@@ -95,7 +100,9 @@ void Workers::delivered(Kind kind) {
 }
 
 bool Workers::take(Job& job, std::unique_lock<std::mutex>& lock) {
+  ++free_;
   wake_.wait(lock, [this] { return stopping_ || !internal_.empty() || requestMayStart(); });
+  --free_;
   if (stopping_) {
     return false;
   }

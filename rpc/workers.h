@@ -1,4 +1,4 @@
-// A bounded pool of threads for blocking file work, with its result back on the loop.
+// A bounded pool of threads for work that blocks, with its result back on the loop.
 #pragma once
 
 #include <condition_variable>
@@ -26,7 +26,7 @@ class Workers {
     kInternal,  ///< always goes on: stopping, deleting, publishing
   };
 
-  /// The threads begin with the first job.
+  /// At most `threads`, each of which begins when a job finds none that is free.
   Workers(Loop& loop, unsigned threads) : loop_(loop), threadCount_(threads) {}
   ~Workers();
   Workers(const Workers&) = delete;
@@ -60,6 +60,8 @@ class Workers {
   void holdRequests(bool held);
   /// No request waits, so that one that needs no worker may be answered on the loop out of turn.
   [[nodiscard]] bool nothingWaits();
+  /// Bytes of the requests that wait.
+  [[nodiscard]] std::size_t waitingBytes();
   /// Too much is waiting: nothing more should be read from the host.
   [[nodiscard]] bool congested();
   /// Called on the loop when `congested` has become false again.
@@ -78,7 +80,7 @@ class Workers {
     enqueue(kind, {bytes, [shared] { (*shared)(); }});
   }
   void enqueue(Kind kind, Job job);
-  void startThreads();
+  void startThread();
   void undelivered(Kind kind);
   void delivered(Kind kind);
   void serve();
@@ -95,11 +97,12 @@ class Workers {
   std::deque<Job> internal_;
   std::size_t requestBytes_ = 0;
   std::size_t undelivered_ = 0;  ///< results of requests on their way to the loop
+  std::size_t free_ = 0;         ///< threads that wait for a job
   bool held_ = false;
   bool stopping_ = false;
   bool wasCongested_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>();  ///< for results that the loop gets to later
-  std::vector<std::thread> threads_;
+  std::vector<std::thread> threads_;                      ///< loop thread only
 };
 
 }  // namespace stitchkit

@@ -44,7 +44,8 @@ struct ValidationIssue {
 };
 
 /// A value in `error.data.details`.
-using ErrorDetail = std::variant<std::int64_t, bool, std::string, std::vector<ValidationIssue>>;
+using ErrorDetail =
+    std::variant<std::int64_t, bool, std::string, std::vector<std::string>, std::vector<ValidationIssue>>;
 
 /// A failure on its way to the caller.
 struct Error {

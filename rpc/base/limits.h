@@ -47,6 +47,9 @@ inline constexpr std::size_t kReadOnLoopBytes = 64U * 1024;
 /// much.
 inline constexpr std::size_t kSearchResultBytes = 4U * 1024 * 1024;
 
+/// Toolsets of one handle: hosts make a few, and each is kept as long as the sidecar runs.
+inline constexpr std::size_t kToolsets = 256;
+
 /// Live commands a handle (PROTOCOL.md, 3).
 inline constexpr int kConcurrentCommands = 8;
 inline constexpr int kConcurrentCommandsMax = 1024;

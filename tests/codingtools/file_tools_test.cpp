@@ -69,8 +69,8 @@ class GoldenCase {
   }
 
   Json run() {
-    const ToolGuard guard(host_.requests, "t1", rules_);
-    const ToolContext context{files_, guard, locks_, digests_, limits_, {}};
+    ToolGuard guard(host_.requests, "t1", rules_);
+    const ToolContext context{directory_, files_, guard, locks_, digests_, limits_, kExcludedDirectories, nullptr, {}};
     const Json& input = case_["input"];
     const std::string path = rooted(expand(input["path"]), "/workspace");
     if (case_["tool"] == "read_file") {

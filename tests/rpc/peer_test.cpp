@@ -643,7 +643,7 @@ TEST_CASE("calls to the host: a host that is gone refuses what waits and what co
   });
   host.peer->callHost("host.authorize", {}, keep);
   host.hears();
-  host.peer->hostGone();
+  host.peer->answersEnded();
   host.loop.drain();
   CHECK(outcomes == Strings{"gone", "gone", "gone"});
   bool returned = false;

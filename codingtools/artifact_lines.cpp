@@ -1,0 +1,63 @@
+#include "codingtools/artifact_lines.h"
+
+#include "codingtools/character_cut.h"
+#include "codingtools/file_error.h"
+#include "codingtools/literal_finder.h"
+#include "rpc/base/utf8.h"
+
+#include <algorithm>
+
+namespace stitchkit {
+
+namespace {
+
+/// Looked through between two looks at the stop token.
+constexpr std::size_t kPiece = 4U * 1024 * 1024;
+
+std::string shown(std::string_view line, std::size_t found) {
+  if (line.size() <= kMatchTextBytes) {
+    return toUtf8(line);
+  }
+  const std::size_t latest = line.size() - kMatchTextBytes;
+  const std::size_t wanted = std::min(found - std::min(found, kMatchTextBytes / 4), latest);
+  const std::size_t begin = characterEnd(line, wanted);
+  return toUtf8(line.substr(begin, characterEnd(line, wanted + kMatchTextBytes) - begin));
+}
+
+std::int64_t newlines(std::string_view text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+}  // namespace
+
+Result<std::vector<ArtifactMatch>> matchingLines(std::string_view text, const std::string& query, std::size_t most,
+                                                 const std::stop_token& stop) {
+  std::vector<ArtifactMatch> matches;
+  if (query.find('\n') != std::string::npos) {
+    return matches;
+  }
+  const LiteralFinder finder(query);
+  std::int64_t line = 1;
+  std::size_t counted = 0;  // newlines before it are in `line`
+  for (std::size_t at = 0; at < text.size() && matches.size() < most;) {
+    if (stop.stop_requested()) {
+      return fileWorkCancelled();
+    }
+    const std::size_t pieceEnd = std::min(text.size(), at + kPiece + query.size());
+    const std::size_t found = finder.find(text.substr(0, pieceEnd), at);
+    if (found == std::string_view::npos) {
+      at = pieceEnd == text.size() ? pieceEnd : pieceEnd - query.size();
+      continue;
+    }
+    const std::size_t lastEnd = text.rfind('\n', found);
+    const std::size_t begin = lastEnd == std::string_view::npos ? 0 : lastEnd + 1;
+    const std::size_t end = std::min(text.find('\n', found), text.size());
+    line += newlines(text.substr(counted, begin - counted));
+    counted = begin;
+    matches.push_back({line, shown(text.substr(begin, end - begin), found - begin)});
+    at = end + 1;
+  }
+  return matches;
+}
+
+}  // namespace stitchkit

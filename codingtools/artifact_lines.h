@@ -1,0 +1,23 @@
+// The lines of a text that hold another.
+#pragma once
+
+#include "codingtools/artifacts.h"
+#include "rpc/base/error.h"
+
+#include <cstddef>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stitchkit {
+
+/// Bytes of a line that a match shows: of a longer one the part around the text that was found.
+inline constexpr std::size_t kMatchTextBytes = 8192;
+
+/// The first `most` lines, which end at `\n`, that hold `query` (literally; one that holds `\n` stands nowhere). A line
+/// counts once. kCancelled.
+Result<std::vector<ArtifactMatch>> matchingLines(std::string_view text, const std::string& query, std::size_t most,
+                                                 const std::stop_token& stop);
+
+}  // namespace stitchkit

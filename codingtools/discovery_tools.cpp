@@ -1,0 +1,48 @@
+#include "codingtools/discovery_tools.h"
+
+#include "codingtools/tool_path.h"
+
+namespace stitchkit {
+
+Result<GlobResult> globTool(const ToolContext& context, const GlobInput& input) {
+  const Result<WorkspacePath> path = parseToolPath(input.path, RootPath::kAllowed, context.limits.maxPathBytes);
+  if (!path) {
+    return path.error();
+  }
+  if (Result<void> seen = context.guard.checkPath(*path, context.stop); !seen) {
+    return std::move(seen).error();
+  }
+  if (Result<void> allowed = context.guard.authorize(
+          {{"operation", "glob"}, {"pattern", input.pattern}, {"path", input.path}}, context.stop);
+      !allowed) {
+    return std::move(allowed).error();
+  }
+  if (const Result<UniqueFd> directory = context.files.openDirectory(*path); !directory) {
+    return directory.error();
+  }
+  Result<GlobResult> result = globFiles(context.workspace, *path, input.pattern, context.searchScope(), context.stop);
+  if (!result) {
+    return readingError(std::move(result).error(), *path);
+  }
+  return result;
+}
+
+Result<SearchFilesOutput> searchFilesTool(const ToolContext& context, const FileSearch& input) {
+  const char* mode = input.mode == FileSearch::Mode::kPath ? "path" : "content";
+  if (Result<void> allowed =
+          context.guard.authorize({{"operation", "search"}, {"query", input.query}, {"mode", mode}}, context.stop);
+      !allowed) {
+    return std::move(allowed).error();
+  }
+  const WorkspacePath root = WorkspacePath::root();
+  if (Result<void> seen = context.guard.checkPath(root, context.stop); !seen) {
+    return std::move(seen).error();
+  }
+  Result<SearchResult> result = searchFiles(context.workspace, input, context.searchScope(), context.stop);
+  if (!result) {
+    return readingError(std::move(result).error(), root);
+  }
+  return SearchFilesOutput{std::move(*result), input.context > 0};
+}
+
+}  // namespace stitchkit
