@@ -8,6 +8,7 @@
 #include "codingtools/kept_artifacts.h"
 #include "codingtools/run_command.h"
 #include "codingtools/tool_context.h"
+#include "codingtools/tool_definitions.h"
 #include "codingtools/tool_guard.h"
 #include "codingtools/tool_limits.h"
 #include "codingtools/tool_session.h"
@@ -16,9 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <unordered_set>
-#include <vector>
 
 namespace stitchkit {
 
@@ -50,10 +49,7 @@ class Toolset {
   [[nodiscard]] const ToolsetRules& rules() const { return rules_; }
   /// Whether its calls may have to wait for the host.
   [[nodiscard]] bool asksHost() const { return guard_.asksHost() || rules_.artifacts == ArtifactKeeper::kHost; }
-  /// `run_command` needs something to run, `read_output` and `search_output` something to read.
-  [[nodiscard]] bool offers(std::string_view tool) const;
-  /// All that it offers, in the order of the protocol.
-  [[nodiscard]] std::vector<std::string_view> tools() const;
+  [[nodiscard]] ToolOffer offer() const;
 
   /// Calls `use(context)` with what a call of a tool works with, which lives until then. On the thread of the call.
   template <class Use>
