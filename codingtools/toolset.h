@@ -7,6 +7,7 @@
 #include "codingtools/host_artifacts.h"
 #include "codingtools/kept_artifacts.h"
 #include "codingtools/run_command.h"
+#include "codingtools/slots.h"
 #include "codingtools/tool_context.h"
 #include "codingtools/tool_definitions.h"
 #include "codingtools/tool_guard.h"
@@ -37,6 +38,7 @@ struct ToolServices {
   const HostRequests& host;
   FileLocks locks;
   FileDigests digests;
+  Slots searches;
 };
 
 /// Immutable, but for what is thread-safe by itself.
@@ -59,8 +61,8 @@ class Toolset {
     const Artifacts* artifacts = rules_.artifacts == ArtifactKeeper::kSidecar ? &kept
                                  : rules_.artifacts == ArtifactKeeper::kHost  ? &hostArtifacts_
                                                                               : static_cast<const Artifacts*>(nullptr);
-    return use(ToolContext{work.workspace(), files, guard_, services_.locks, services_.digests, rules_.limits,
-                           rules_.excludedDirectories, artifacts, std::move(stop)});
+    return use(ToolContext{work.workspace(), files, guard_, services_.locks, services_.digests, services_.searches,
+                           rules_.limits, rules_.excludedDirectories, artifacts, std::move(stop)});
   }
 
  private:
