@@ -1,7 +1,5 @@
 #include <boost/json/array.hpp>
 
-#include <algorithm>
-
 #include "codingtools/coding_requests.h"
 #include "rpc/base/limits.h"
 #include "rpc/base/utf8.h"
@@ -178,12 +176,6 @@ Result<void> decodeInput(json::object& input, EditFileInput& out) {
   out.newText = text(input, "newText");
   out.replaceAll = input.at("replaceAll").get_bool();
   out.expectedSha256 = optionalText(input, "expectedSha256");
-  if (out.expectedSha256) {
-    // Hex digits in either case are the same digest.
-    std::transform(out.expectedSha256->begin(), out.expectedSha256->end(), out.expectedSha256->begin(), [](char digit) {
-      return digit >= 'A' && digit <= 'F' ? static_cast<char>(digit - 'A' + 'a') : digit;
-    });
-  }
   out.dryRun = input.at("dryRun").get_bool();
   return {};
 }

@@ -1,7 +1,6 @@
 #include "codingtools/coding_methods.h"
 
 #include "codingtools/file_error.h"
-#include "codingtools/tool_definitions.h"
 #include "rpc/base/limits.h"
 #include "rpc/base/utf8.h"
 
@@ -61,7 +60,7 @@ void CodingTools::addCreate(MethodTable& table) {
           reply(toolset.error());
           return;
         }
-        reply(CreatedToolset{(*toolset)->id(), toolDefinitions(**toolset)});
+        reply(CreatedToolset{(*toolset)->id(), toolDefinitions((*toolset)->offer())});
       });
 }
 
@@ -89,7 +88,7 @@ Result<CodingTools::Begun> CodingTools::begin(const CallContext& call, const std
   if (found == toolsets_.end()) {
     return Error(ErrorKind::kNotFound, "There is no such toolset").withHint("coding.create gives one.");
   }
-  if (!found->second->offers(tool)) {
+  if (!found->second->offer().has(tool)) {
     return Error(ErrorKind::kNotFound, "The toolset does not have this tool")
         .withHint(tool == "run_command" ? "Declare executables with coding.create."
                                         : "Let artifacts be kept with coding.create.");

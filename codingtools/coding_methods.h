@@ -3,6 +3,7 @@
 
 #include "codingtools/coding_requests.h"
 #include "codingtools/toolset.h"
+#include "rpc/base/limits.h"
 #include "rpc/host_requests.h"
 #include "rpc/method_table.h"
 #include "rpc/workers.h"
@@ -27,7 +28,8 @@ class CodingTools {
     const HostRequests& host;
   };
 
-  explicit CodingTools(Parts parts) : parts_(std::move(parts)), services_{parts_.host, {}, {}} {}
+  explicit CodingTools(Parts parts)
+      : parts_(std::move(parts)), services_{parts_.host, {}, {}, Slots(limits::kSearches)} {}
 
   void addMethods(MethodTable& table);
 

@@ -1,5 +1,6 @@
 #include "codingtools/discovery_tools.h"
 
+#include "codingtools/file_error.h"
 #include "codingtools/tool_path.h"
 
 namespace stitchkit {
@@ -20,6 +21,10 @@ Result<GlobResult> globTool(const ToolContext& context, const GlobInput& input) 
   if (const Result<UniqueFd> directory = context.files.openDirectory(*path); !directory) {
     return directory.error();
   }
+  const Slots::Held slot = context.searches.take(context.stop);
+  if (!slot) {
+    return fileWorkCancelled();
+  }
   Result<GlobResult> result = globFiles(context.workspace, *path, input.pattern, context.searchScope(), context.stop);
   if (!result) {
     return readingError(std::move(result).error(), *path);
@@ -37,6 +42,10 @@ Result<SearchFilesOutput> searchFilesTool(const ToolContext& context, const File
   const WorkspacePath root = WorkspacePath::root();
   if (Result<void> seen = context.guard.checkPath(root, context.stop); !seen) {
     return std::move(seen).error();
+  }
+  const Slots::Held slot = context.searches.take(context.stop);
+  if (!slot) {
+    return fileWorkCancelled();
   }
   Result<SearchResult> result = searchFiles(context.workspace, input, context.searchScope(), context.stop);
   if (!result) {

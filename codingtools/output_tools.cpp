@@ -1,13 +1,12 @@
 #include "codingtools/output_tools.h"
 
+#include "codingtools/tool_definitions.h"
+
 #include <algorithm>
 
 namespace stitchkit {
 
 namespace {
-
-/// PROTOCOL.md, section 7.
-constexpr std::size_t kUsualMatches = 20;
 
 /// The operation itself, and then the one that made the artifact: whoever may not run a command may not read what it
 /// wrote either.
@@ -43,7 +42,7 @@ Result<ReadOutputOutput> readOutput(const ToolContext& context, const ReadOutput
 
 Result<SearchOutputOutput> searchOutput(const ToolContext& context, const SearchOutputInput& input) {
   const std::size_t limit = context.limits.maxSearchResults;
-  const std::size_t most = input.maxMatches.value_or(std::min(kUsualMatches, limit));
+  const std::size_t most = input.maxMatches.value_or(std::min(kUsualOutputMatches, limit));
   if (most > limit) {
     std::vector<ValidationIssue> issues{{"input.maxMatches", "must be at most " + std::to_string(limit)}};
     return Error(ErrorKind::kValidation, "input.maxMatches " + issues.front().message).withDetail("issues", issues);

@@ -6,6 +6,7 @@
 #include "codingtools/file_digests.h"
 #include "codingtools/file_locks.h"
 #include "codingtools/search_scope.h"
+#include "codingtools/slots.h"
 #include "codingtools/tool_files.h"
 #include "codingtools/tool_guard.h"
 #include "codingtools/tool_limits.h"
@@ -24,6 +25,7 @@ struct ToolContext {
   ToolGuard& guard;
   FileLocks& locks;
   FileDigests& digests;
+  Slots& searches;  ///< so many searches at once, since each holds what it finds
   const ToolLimits& limits;
   const std::unordered_set<std::string>& excludedDirectories;
   const Artifacts* artifacts;  ///< none: the toolset keeps no output

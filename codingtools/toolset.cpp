@@ -1,17 +1,8 @@
 #include "codingtools/toolset.h"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 namespace stitchkit {
-
-namespace {
-
-constexpr std::array<std::string_view, 9> kTools{"read_file",    "write_file",  "edit_file",   "list_directory", "glob",
-                                                 "search_files", "run_command", "read_output", "search_output"};
-
-}  // namespace
 
 Toolset::Toolset(ToolServices& services, std::string id, std::shared_ptr<ToolSession> session, ToolsetRules rules)
     : services_(services),
@@ -21,21 +12,14 @@ Toolset::Toolset(ToolServices& services, std::string id, std::shared_ptr<ToolSes
       guard_(services.host, id_, rules_.guard),
       hostArtifacts_(services.host) {}
 
-bool Toolset::offers(std::string_view tool) const {
-  if (tool == "run_command") {
-    return !rules_.shell.executables.empty();
+ToolOffer Toolset::offer() const {
+  ToolOffer offer;
+  offer.limits = rules_.limits;
+  for (const auto& [alias, path] : rules_.shell.executables) {
+    offer.executables.push_back(alias);
   }
-  if (tool == "read_output" || tool == "search_output") {
-    return rules_.artifacts != ArtifactKeeper::kNone;
-  }
-  return std::find(kTools.begin(), kTools.end(), tool) != kTools.end();
-}
-
-std::vector<std::string_view> Toolset::tools() const {
-  std::vector<std::string_view> offered;
-  std::copy_if(kTools.begin(), kTools.end(), std::back_inserter(offered),
-               [this](std::string_view tool) { return offers(tool); });
-  return offered;
+  offer.keepsOutput = rules_.artifacts != ArtifactKeeper::kNone;
+  return offer;
 }
 
 }  // namespace stitchkit

@@ -7,7 +7,9 @@
 #include "codingtools/host_artifacts.h"
 #include "codingtools/kept_artifacts.h"
 #include "codingtools/run_command.h"
+#include "codingtools/slots.h"
 #include "codingtools/tool_context.h"
+#include "codingtools/tool_definitions.h"
 #include "codingtools/tool_guard.h"
 #include "codingtools/tool_limits.h"
 #include "codingtools/tool_session.h"
@@ -16,9 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <unordered_set>
-#include <vector>
 
 namespace stitchkit {
 
@@ -38,6 +38,7 @@ struct ToolServices {
   const HostRequests& host;
   FileLocks locks;
   FileDigests digests;
+  Slots searches;
 };
 
 /// Immutable, but for what is thread-safe by itself.
@@ -50,10 +51,7 @@ class Toolset {
   [[nodiscard]] const ToolsetRules& rules() const { return rules_; }
   /// Whether its calls may have to wait for the host.
   [[nodiscard]] bool asksHost() const { return guard_.asksHost() || rules_.artifacts == ArtifactKeeper::kHost; }
-  /// `run_command` needs something to run, `read_output` and `search_output` something to read.
-  [[nodiscard]] bool offers(std::string_view tool) const;
-  /// All that it offers, in the order of the protocol.
-  [[nodiscard]] std::vector<std::string_view> tools() const;
+  [[nodiscard]] ToolOffer offer() const;
 
   /// Calls `use(context)` with what a call of a tool works with, which lives until then. On the thread of the call.
   template <class Use>
@@ -63,8 +61,8 @@ class Toolset {
     const Artifacts* artifacts = rules_.artifacts == ArtifactKeeper::kSidecar ? &kept
                                  : rules_.artifacts == ArtifactKeeper::kHost  ? &hostArtifacts_
                                                                               : static_cast<const Artifacts*>(nullptr);
-    return use(ToolContext{work.workspace(), files, guard_, services_.locks, services_.digests, rules_.limits,
-                           rules_.excludedDirectories, artifacts, std::move(stop)});
+    return use(ToolContext{work.workspace(), files, guard_, services_.locks, services_.digests, services_.searches,
+                           rules_.limits, rules_.excludedDirectories, artifacts, std::move(stop)});
   }
 
  private:

@@ -50,6 +50,9 @@ inline constexpr std::size_t kSearchResultBytes = 4U * 1024 * 1024;
 /// Toolsets of one handle: hosts make a few, and each is kept as long as the sidecar runs.
 inline constexpr std::size_t kToolsets = 256;
 
+/// Searches at once in all sessions; further ones wait. Each may hold kSearchResultBytes, and threads of its own.
+inline constexpr std::size_t kSearches = 16;
+
 /// Live commands a handle (PROTOCOL.md, 3).
 inline constexpr int kConcurrentCommands = 8;
 inline constexpr int kConcurrentCommandsMax = 1024;

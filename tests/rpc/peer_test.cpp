@@ -24,6 +24,7 @@ using Json = nlohmann::json;
 constexpr const char* kEcho = "session.resolvePath";  // answers at once with what it was given
 constexpr const char* kHold = "process.result";       // waits for the test to answer
 constexpr const char* kDrop = "process.stop";         // lets go of its reply
+constexpr const char* kTell = "handle.probe";         // says whether it was cancelled
 
 struct EchoParams {
   std::string handle;
@@ -32,6 +33,7 @@ struct EchoParams {
 struct HoldParams {
   std::string process;
 };
+struct TellParams {};
 struct Answer {
   std::string text;
 };
@@ -49,6 +51,9 @@ Result<void> decode(boost::json::object& params, EchoParams& out) {
 }
 Result<void> decode(boost::json::object& params, HoldParams& out) {
   out = {member(params, "process")};
+  return {};
+}
+Result<void> decode(boost::json::object&, TellParams&) {
   return {};
 }
 boost::json::value encode(Answer answer) {
@@ -92,6 +97,12 @@ class Host {
       held.emplace(params.process, Held{std::move(call), std::move(reply)});
     });
     methods_.add<HoldParams, Answer>(kDrop, [](const CallContext&, const HoldParams&, const Reply<Answer>&) {});
+    methods_.add<TellParams, Answer>(
+        kTell,
+        [](const CallContext& call, const TellParams&, const Reply<Answer>& reply) {
+          reply(Answer{call.cancellation->cancelled() ? "cancelled" : "not"});
+        },
+        MethodTable::OnCancel::kAnswers);
     peer = std::make_shared<Peer>(loop, sink, methods_, options);
   }
 
@@ -536,6 +547,17 @@ TEST_CASE("serial: a waiting request is cancelled without ever running", "[peer]
   CHECK(host.peer->inFlight() == 0);
 }
 
+TEST_CASE("serial: a method that answers a cancelled request does so when its turn comes", "[peer][serial][cancel]") {
+  Host host({true});
+  host.says(hold(1, "a"));
+  host.says(call(2, kTell, {{"handle", "h1"}}));
+  host.says(call(3, kTell, {{"handle", "h1"}}));
+  host.says(cancel(2));
+  CHECK(host.hears().empty());
+  host.answer("a");
+  CHECK(host.hears() == std::vector<Json>{result(1, "done"), result(2, "cancelled"), result(3, "not")});
+}
+
 TEST_CASE("serial: a queued member of a batch is cancelled", "[peer][serial][batch][cancel]") {
   Host host({true});
   host.says(Json::array({hold(1, "a"), hold(2, "b"), echo(3, "c")}));
@@ -631,7 +653,7 @@ TEST_CASE("calls to the host: its errors", "[peer][calls]") {
   CHECK(host.hears().empty());
 }
 
-TEST_CASE("calls to the host: a host that is gone refuses what waits and what comes", "[peer][calls]") {
+TEST_CASE("calls to the host: once its input has ended, what waits and what comes is refused", "[peer][calls]") {
   Host host;
   Strings outcomes;
   const auto keep = [&outcomes](Result<boost::json::value> value) {
@@ -654,12 +676,13 @@ TEST_CASE("calls to the host: a host that is gone refuses what waits and what co
   returned = true;
   host.loop.drain();
   CHECK(outcomes.size() == 4);
-  host.peer->notifyHost("process.exit", {});
   host.says({{"jsonrpc", "2.0"}, {"id", "sidecar-1"}, {"result", 1}});
   CHECK(outcomes.size() == 4);
   CHECK(host.hears().empty());
   CHECK(host.peer->callsToHost() == 0);
-  // Requests in flight are another matter: the host's input may be gone while it still reads.
+  // Requests in flight and notifications are another matter: the host may still read.
+  host.peer->notifyHost("process.exit", {});
+  CHECK(host.hears().size() == 1);
   host.says(echo(1));
   CHECK(host.hearsOne() == result(1, "x"));
 }

@@ -108,6 +108,30 @@ std::vector<Json> fullParams(const std::string& method) {
         {{"handle", "h1"}, {"command", command}, {"stdin", "text"}}}},
       {"session.spawn", {{{"handle", "h1"}, {"command", command}, {"stdin", "text"}, {"stream", false}}}},
       {"session.setNetworkPolicy", {{{"handle", "h1"}, {"network", {{"allow", {rule, {{"origin", "http://b"}}}}}}}}},
+      {"coding.create",
+       {{{"handle", "h1"},
+         {"authorize", "deny"},
+         {"authorizePaths", "allow"},
+         {"deniedPaths", {"**/.env", "secret"}},
+         {"requiredRestrictions", {"network-denied"}},
+         {"executables", {{"sh", "/bin/sh"}}},
+         {"environment", {{"A", "b"}}},
+         {"artifacts", "none"},
+         {"excludeDirectories", {"node_modules"}},
+         {"limits",
+          {{"maxPathBytes", 4096},
+           {"maxReadBytes", 8388608},
+           {"maxWriteBytes", 8388608},
+           {"maxShellArguments", 4096},
+           {"maxShellArgumentBytes", 2097152},
+           {"maxShellOutputBytes", 8388608},
+           {"maxArtifactBytes", 50331648},
+           {"maxListEntries", 10000},
+           {"maxSearchResults", 10000},
+           {"maxSearchFiles", 1000000},
+           {"maxSearchDepth", 256},
+           {"shellTimeoutMs", 2147483647},
+           {"shellTerminationGraceMs", 60000}}}}}},
       {"$/cancelRequest", {{{"id", 1}}, {{"id", "1"}}, {{"id", nullptr}}}},
   };
   const auto found = table.find(method);
@@ -165,6 +189,15 @@ const std::vector<Json>& intruders() {
       1025,
       2147483647,
       2147483648,
+      10,
+      11,
+      4096,
+      4097,
+      60001,
+      10000,
+      10001,
+      8388608,
+      8388609,
       67108864,
       67108865,
       9007199254740991,
@@ -190,6 +223,10 @@ const std::vector<Json>& intruders() {
       "allow-All",
       "redact",
       "allow",
+      "host",
+      "path",
+      "read",
+      "/bin/sh",
       "stdout",
       std::string(63, 'a'),
       std::string(64, 'a'),
@@ -229,7 +266,7 @@ void forEachMutation(const Json& good, Each each) {
 }  // namespace
 
 TEST_CASE("every method of the document compiles and is known", "[agreement]") {
-  CHECK(document()["methods"].size() >= 24);
+  CHECK(document()["methods"].size() >= 40);
   for (const Json& method : document()["methods"]) {
     CHECK(OpenRpc::instance().hasMethod(method["name"].get<std::string>()));
     CHECK_NOTHROW(Oracle(method));
