@@ -1,5 +1,6 @@
 #include "conformance/contract.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <set>
@@ -36,9 +37,23 @@ std::string describe(valijson::ValidationResults& results) {
   return text;
 }
 
+/// The validator takes NUL for the end of a text.
+Json withoutNul(Json value) {
+  if (value.is_string()) {
+    auto& text = value.get_ref<std::string&>();
+    std::replace(text.begin(), text.end(), '\0', '\1');
+  } else if (value.is_structured()) {
+    for (auto& member : value) {
+      member = withoutNul(std::move(member));
+    }
+  }
+  return value;
+}
+
 Problem validate(valijson::Validator& validator, const valijson::Schema& schema, const Json& value) {
   valijson::ValidationResults results;
-  if (validator.validate(schema, Adapter(value), &results)) {
+  const Json checked = withoutNul(value);
+  if (validator.validate(schema, Adapter(checked), &results)) {
     return std::nullopt;
   }
   return describe(results);
