@@ -5,6 +5,7 @@
 #include "rpc/base/utf8.h"
 
 #include <utility>
+#include <vector>
 
 namespace stitchkit {
 
@@ -21,12 +22,21 @@ Result<T> settled(const ToolWork& work, Result<T> result) {
 
 template <class Input, class Output>
 Result<Output> perform(const Toolset& toolset, const ToolWork& work, const Input& input,
-                       Result<Output> (*run)(const ToolContext&, const Input&)) {
+                       Result<Output> (*run)(const ToolContext&, const Input&), std::vector<ReplacedFile>& replaced) {
   const std::stop_token stop = work.ended();
   if (stop.stop_requested()) {
     return fileWorkCancelled();
   }
-  return toolset.with(work, stop, [&](const ToolContext& context) { return run(context, input); });
+  return toolset.with(work, replaced, stop, [&](const ToolContext& context) { return run(context, input); });
+}
+
+void settle(std::vector<ReplacedFile>& replaced, const ToolWork& work) {
+  for (ReplacedFile& each : replaced) {
+    each.settle();
+  }
+  if (!replaced.empty()) {
+    work.staging().prepare();
+  }
 }
 
 }  // namespace
@@ -111,13 +121,16 @@ Workers& CodingTools::workersFor(const Toolset& toolset, Workers& usual) const {
 template <class Input, class Output>
 void CodingTools::serve(const Begun& begun, ToolCall<Input> call, Reply<Output> reply, Tool<Input, Output> tool,
                         Workers& usual) const {
-  // Answered from the worker, so that the loop need not make the text; the work is let go on the loop.
+  // Answered from the worker, so that the loop need not make the text, and before what nobody waits for; the work is
+  // let go on the loop.
   workersFor(*begun.toolset, usual)
       .run(
           Workers::Kind::kRequest, call.bytes,
           [toolset = begun.toolset, &work = *begun.work, input = std::move(call.input), tool,
            reply = std::move(reply)] {
-            reply(settled(work, perform(*toolset, work, input, tool)));
+            std::vector<ReplacedFile> replaced;
+            reply(settled(work, perform(*toolset, work, input, tool, replaced)));
+            settle(replaced, work);
             return true;
           },
           [work = begun.work](bool) {});

@@ -130,7 +130,7 @@ Result<EditFileOutput> editFile(const ToolContext& context, const EditFileInput&
   if (!written) {
     return std::move(written).error();
   }
-  written->settle();
+  context.replaced.push_back(std::move(*written));
   edit->output.applied = true;
   return std::move(edit->output);
 }

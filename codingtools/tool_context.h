@@ -14,6 +14,7 @@
 #include <stop_token>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 namespace stitchkit {
 
@@ -28,7 +29,8 @@ struct ToolContext {
   Slots& searches;  ///< so many searches at once, since each holds what it finds
   const ToolLimits& limits;
   const std::unordered_set<std::string>& excludedDirectories;
-  const Artifacts* artifacts;  ///< none: the toolset keeps no output
+  const Artifacts* artifacts;           ///< none: the toolset keeps no output
+  std::vector<ReplacedFile>& replaced;  ///< what was replaced, to be settled when the answer is out
   std::stop_token stop;
 
   [[nodiscard]] SearchScope searchScope() const {

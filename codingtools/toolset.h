@@ -56,13 +56,18 @@ class Toolset {
   /// Calls `use(context)` with what a call of a tool works with, which lives until then. On the thread of the call.
   template <class Use>
   auto with(const ToolWork& work, std::stop_token stop, Use use) const {
+    std::vector<ReplacedFile> none;
+    return with(work, none, std::move(stop), std::move(use));
+  }
+  template <class Use>
+  auto with(const ToolWork& work, std::vector<ReplacedFile>& replaced, std::stop_token stop, Use use) const {
     const ToolFiles files(work.workspace(), work.staging());
     const KeptArtifacts kept(work.artifacts());
     const Artifacts* artifacts = rules_.artifacts == ArtifactKeeper::kSidecar ? &kept
                                  : rules_.artifacts == ArtifactKeeper::kHost  ? &hostArtifacts_
                                                                               : static_cast<const Artifacts*>(nullptr);
     return use(ToolContext{work.workspace(), files, guard_, services_.locks, services_.digests, services_.searches,
-                           rules_.limits, rules_.excludedDirectories, artifacts, std::move(stop)});
+                           rules_.limits, rules_.excludedDirectories, artifacts, replaced, std::move(stop)});
   }
 
  private:

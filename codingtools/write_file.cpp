@@ -45,7 +45,7 @@ Result<WriteFileOutput> writeFile(const ToolContext& context, const WriteFileInp
   if (!written) {
     return std::move(written).error();
   }
-  written->settle();
+  context.replaced.push_back(std::move(*written));
   return WriteFileOutput{input.path, input.content.size(), std::move(plan->missingDirectories)};
 }
 

@@ -70,8 +70,8 @@ class GoldenCase {
 
   Json run() {
     ToolGuard guard(host_.requests, "t1", rules_);
-    const ToolContext context{directory_,           files_,  guard, locks_, digests_, searches_, limits_,
-                              kExcludedDirectories, nullptr, {}};
+    const ToolContext context{directory_,           files_,  guard,     locks_, digests_, searches_, limits_,
+                              kExcludedDirectories, nullptr, replaced_, {}};
     const Json& input = case_["input"];
     const std::string path = rooted(expand(input["path"]), "/workspace");
     if (case_["tool"] == "read_file") {
@@ -190,6 +190,7 @@ class GoldenCase {
   FileLocks locks_;
   FileDigests digests_;
   Slots searches_{1};
+  std::vector<ReplacedFile> replaced_;
   ToolLimits limits_;
   AnsweringHost host_{
       [this](const std::string& method, const boost::json::object& params) { return answer(method, params); }};
