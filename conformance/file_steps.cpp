@@ -73,10 +73,10 @@ Problem StepRunner::hostChanges(const Json& step) {
 Meanwhile StepRunner::answerMeanwhile(const Json& step) {
   Connection* peer = connection(step);
   // A host that answers nothing may stay deaf, so that cases can see what happens then.
-  if (!fakeHost_.hasRules() || peer == nullptr || peer->process().outputEnded()) {
+  if (!fakeHost_.hasRules() || peer == nullptr) {
     return {};
   }
-  return {peer->process().outputDescriptor(), [peer] { return peer->takeArrived(); }};
+  return {[peer] { return peer->process().outputDescriptor(); }, [peer] { return peer->takeArrived(); }};
 }
 
 Problem StepRunner::fifoText(const Json& step) {

@@ -201,7 +201,7 @@ Problem HostFiles::awaitFifo(const std::string& path, const std::function<bool(c
              (fifo.ended ? ", then its end" : ", and it is still open");
     }
     std::array<pollfd, 3> watched = {
-        {{fifo.reader.get(), POLLIN, 0}, {interruptDescriptor(), POLLIN, 0}, {meanwhile.descriptor, POLLIN, 0}}};
+        {{fifo.reader.get(), POLLIN, 0}, {interruptDescriptor(), POLLIN, 0}, {meanwhile.descriptor(), POLLIN, 0}}};
     if (::poll(watched.data(), watched.size(), static_cast<int>(std::min<long>(left.count(), 60000))) <= 0) {
       continue;
     }

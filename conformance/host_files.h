@@ -35,7 +35,7 @@ class CaseDirectory {
 
 /// What else is done while one waits for a FIFO: `readable` whenever the descriptor is, until it says what is wrong.
 struct Meanwhile {
-  int descriptor = -1;
+  std::function<int()> descriptor = [] { return -1; };
   std::function<std::optional<std::string>()> readable = {};
 };
 
