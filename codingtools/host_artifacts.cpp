@@ -1,10 +1,13 @@
 #include "codingtools/host_artifacts.h"
 
-#include "codingtools/text_window.h"
+#include "codingtools/character_cut.h"
 #include "rpc/base/base64.h"
+#include "rpc/base/utf8.h"
 
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
+
+#include <algorithm>
 
 namespace stitchkit {
 
@@ -53,6 +56,15 @@ std::optional<std::int64_t> countOf(const json::value* value) {
   return error || number < 0 ? std::nullopt : std::optional(number);
 }
 
+bool isMultibyte(char byte) {
+  return static_cast<unsigned char>(byte) >= 0x80;
+}
+
+/// Whether it begins inside a character, as far as its first byte can tell.
+bool isInside(std::string_view bytes) {
+  return !bytes.empty() && (static_cast<unsigned char>(bytes.front()) & 0xC0U) == 0x80;
+}
+
 }  // namespace
 
 Result<std::string> HostArtifacts::write(std::string_view content, const json::object& request,
@@ -84,35 +96,72 @@ Result<std::optional<json::object>> HostArtifacts::authorization(const std::stri
   return request != nullptr ? std::optional(request->get_object()) : std::nullopt;
 }
 
+// What the host allowed is what is read; only where that begins or ends inside a character, a few bytes around it as
+// well.
 Result<ArtifactWindow> HostArtifacts::read(const std::string& reference, std::uint64_t offset, std::size_t maxBytes,
                                            const std::stop_token& stop) const {
   ArtifactWindow window;
-  const auto ask = [&](std::uint64_t from, std::size_t count) -> Result<std::string> {
-    const Result<json::value> answer =
-        host_.ask("host.artifacts.read", {{"reference", reference}, {"offset", from}, {"maxBytes", count}}, stop);
-    if (!answer) {
-      return hostFailed(answer.error(), reference);
-    }
-    const std::optional<std::string> text = textOf(memberOf(*answer, "base64"));
-    std::optional<std::string> bytes = text ? decodeBase64(*text) : std::nullopt;
-    const json::value* total = memberOf(*answer, "totalBytes");
-    const std::optional<std::int64_t> totalBytes = countOf(total);
-    if (!bytes || bytes->size() > count || (total != nullptr && !totalBytes)) {
-      return strangeAnswer();
-    }
-    if (totalBytes) {
-      window.totalBytes = static_cast<std::uint64_t>(*totalBytes);
-    }
-    return std::move(*bytes);
-  };
-  Result<TextWindow> read = textWindow(ask, offset, maxBytes, Malformed::kReplaced);
-  if (!read) {
-    return std::move(read).error();
+  window.offset = offset;
+  Result<std::string> bytes = readBytes(reference, offset, maxBytes, window.totalBytes, stop);
+  if (bytes && offset > 0 && isInside(*bytes)) {
+    bytes = fromNextCharacter(reference, std::move(*bytes), maxBytes, window, stop);
   }
-  window.offset = read->end - read->bytes;
-  window.text = std::move(read->text);
-  window.bytes = read->bytes;
+  if (bytes && bytes->size() >= maxBytes && isMultibyte(bytes->back())) {
+    const std::uint64_t end = window.offset + bytes->size();
+    const Result<std::string> more = readBytes(reference, end, kCharacterReach, window.totalBytes, stop);
+    if (!more) {
+      return more.error();
+    }
+    const std::string both = *bytes + *more;
+    bytes = both.substr(0, characterEnd(both, bytes->size()));
+  }
+  if (!bytes) {
+    return std::move(bytes).error();
+  }
+  window.text = toUtf8(*bytes);
+  window.bytes = bytes->size();
   return window;
+}
+
+Result<std::string> HostArtifacts::fromNextCharacter(const std::string& reference, std::string bytes,
+                                                     std::size_t maxBytes, ArtifactWindow& window,
+                                                     const std::stop_token& stop) const {
+  const std::size_t back = std::min<std::uint64_t>(window.offset, kCharacterReach);
+  const Result<std::string> before = readBytes(reference, window.offset - back, back, window.totalBytes, stop);
+  if (!before) {
+    return before.error();
+  }
+  const bool full = bytes.size() == maxBytes;
+  const std::uint64_t end = window.offset + bytes.size();
+  Result<std::string> more = full ? readBytes(reference, end, kCharacterReach, window.totalBytes, stop) : std::string();
+  if (!more) {
+    return more;
+  }
+  const std::string all = *before + bytes + *more;
+  const std::size_t begin = characterEnd(all, before->size());
+  window.offset += begin - before->size();
+  return all.substr(begin, maxBytes);
+}
+
+Result<std::string> HostArtifacts::readBytes(const std::string& reference, std::uint64_t offset, std::size_t count,
+                                             std::optional<std::uint64_t>& totalBytes,
+                                             const std::stop_token& stop) const {
+  const Result<json::value> answer =
+      host_.ask("host.artifacts.read", {{"reference", reference}, {"offset", offset}, {"maxBytes", count}}, stop);
+  if (!answer) {
+    return hostFailed(answer.error(), reference);
+  }
+  const std::optional<std::string> text = textOf(memberOf(*answer, "base64"));
+  std::optional<std::string> bytes = text ? decodeBase64(*text) : std::nullopt;
+  const json::value* total = memberOf(*answer, "totalBytes");
+  const std::optional<std::int64_t> told = countOf(total);
+  if (!bytes || bytes->size() > count || (total != nullptr && !told)) {
+    return strangeAnswer();
+  }
+  if (told) {
+    totalBytes = static_cast<std::uint64_t>(*told);
+  }
+  return std::move(*bytes);
 }
 
 Result<std::vector<ArtifactMatch>> HostArtifacts::search(const std::string& reference, const std::string& query,

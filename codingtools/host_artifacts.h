@@ -24,6 +24,13 @@ class HostArtifacts : public Artifacts {
                                                           const std::stop_token& stop) const override;
 
  private:
+  [[nodiscard]] Result<std::string> readBytes(const std::string& reference, std::uint64_t offset, std::size_t count,
+                                              std::optional<std::uint64_t>& totalBytes,
+                                              const std::stop_token& stop) const;
+  [[nodiscard]] Result<std::string> fromNextCharacter(const std::string& reference, std::string bytes,
+                                                      std::size_t maxBytes, ArtifactWindow& window,
+                                                      const std::stop_token& stop) const;
+
   const HostRequests& host_;
 };
 
