@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kRounds = 20000;
 constexpr std::size_t kInFlight = 24;
-constexpr int kLeastCalls = 800;
+constexpr int kLeastCalls = 4000;
+constexpr int kCallsForACommand = 50;  // which takes as long as many of the others
 
 /// A sidecar with a session, in whose workspace `dir`, `way/dir` and `file` are exchanged with links to the canary.
 class Swapping {
@@ -73,7 +74,11 @@ struct Call {
   Json input;
 };
 
-/// Every tool that takes a path, through each of the exchanged names.
+const std::vector<Call> kCommands{
+    {"run_command", {{"executable", "cat"}, {"args", {"file", "sub/file"}}, {"cwd", "dir"}}},
+    {"run_command", {{"executable", "touch"}, {"args", {"touched"}}, {"cwd", "way/dir"}}}};
+
+/// The other tools that take a path, through each of the exchanged names.
 std::vector<Call> callsThroughSwappedPaths() {
   std::vector<Call> calls;
   for (const std::string path : {"file", "dir/file", "way/dir/file", "dir/sub/file"}) {
@@ -89,8 +94,6 @@ std::vector<Call> callsThroughSwappedPaths() {
   }
   calls.push_back({"search_files", {{"query", "CAN[A]RY"}, {"regex", true}, {"context", 2}}});
   calls.push_back({"search_files", {{"query", "s[e]cret"}, {"regex", true}, {"mode", "path"}}});
-  calls.push_back({"run_command", {{"executable", "cat"}, {"args", {"file", "sub/file"}}, {"cwd", "dir"}}});
-  calls.push_back({"run_command", {{"executable", "touch"}, {"args", {"touched"}}, {"cwd", "way/dir"}}});
   return calls;
 }
 
@@ -114,7 +117,8 @@ TEST_CASE("tools on paths that a guest exchanges with links neither read nor wri
   std::map<std::string, int> refused;
   std::deque<std::pair<std::int64_t, const Call*>> flying;
   for (std::size_t next = 0; next < kLeastCalls || !swapping.roundsAreDone(); ++next) {
-    const Call& call = calls[next % calls.size()];
+    const bool command = next % kCallsForACommand == 0;
+    const Call& call = command ? kCommands[next / kCallsForACommand % kCommands.size()] : calls[next % calls.size()];
     flying.emplace_back(tools.request(call.tool, call.input), &call);
     if (flying.size() < kInFlight) {
       continue;

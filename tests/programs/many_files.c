@@ -1,5 +1,6 @@
 // Makes a tree of very many files below `argv[1]`: `argv[2]` directories of `argv[3]` files each, and one directory,
-// `flat`, of `argv[4]`. All of them are links to few files with one line, since that is quicker than to make them.
+// `all`, of `argv[4]` with long names. All of them are links to few files with one line, since that is quicker than to
+// make them.
 #define _GNU_SOURCE
 #include "report.h"
 
@@ -19,13 +20,14 @@ static long check(const char* name, long outcome) {
   return outcome;
 }
 
-static void fill(const char* path, long files) {
+static void fill(const char* path, long files, size_t nameBytes) {
   check("mkdir", mkdir(path, 0755));
   const int directory = (int)check("open", open(path, O_RDONLY | O_DIRECTORY));
-  char first[32] = "";
+  char first[256] = "";
   for (long i = 0; i < files; ++i) {
-    char name[32];
-    snprintf(name, sizeof name, "f%07ld", i);
+    char name[256] = "";
+    memset(name, 'x', nameBytes);
+    name[snprintf(name, sizeof name, "f%07ld", i)] = nameBytes > 8 ? 'x' : 0;
     if (i % kMostLinks == 0) {
       const int file = (int)check("create", openat(directory, name, O_WRONLY | O_CREAT | O_EXCL, 0644));
       check("write", write(file, "hay\n", 4));
@@ -46,10 +48,10 @@ int main(int argc, char** argv) {
   check("mkdir", mkdir(argv[1], 0755));
   for (long i = 0; i < atol(argv[2]); ++i) {
     snprintf(path, sizeof path, "%s/d%05ld", argv[1], i);
-    fill(path, atol(argv[3]));
+    fill(path, atol(argv[3]), 8);
   }
-  snprintf(path, sizeof path, "%s/flat", argv[1]);
-  fill(path, atol(argv[4]));
+  snprintf(path, sizeof path, "%s/all", argv[1]);
+  fill(path, atol(argv[4]), 200);
   report("made", 0);
   return 0;
 }
