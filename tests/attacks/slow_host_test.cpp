@@ -16,12 +16,6 @@ constexpr std::size_t kBytes = 500U * 1024;
 // 40 results of 500 KiB as bytes and as text of the answer, the unsent bytes' ceiling, and room to breathe.
 constexpr long kGrowthKib = 96L * 1024;
 
-// Sanitizers keep freed memory and reserve terabytes of address space.
-bool isSanitized(pid_t pid) {
-  const std::string size = statusLine(pid, "VmSize");
-  return !size.empty() && std::stol(size) > 1024L * 1024 * 1024;
-}
-
 TEST_CASE("while the host does not read: memory is bounded, deadlines fire; then every line arrives whole") {
   const StartAs startAs = GENERATE(from_range(startModes()));
   CAPTURE(startAs);

@@ -93,12 +93,24 @@ std::string statusLine(pid_t pid, std::string_view name) {
   return "";
 }
 
+namespace {
+
+long statusNumber(pid_t pid, std::string_view name) {
+  const std::string value = statusLine(pid, name);
+  return value.empty() ? 0 : std::stol(value);
+}
+
+}  // namespace
+
+bool isSanitized(pid_t pid) {
+  return statusNumber(pid, "VmSize") > 1024L * 1024 * 1024;
+}
+
 ProcessCounters countersOf(pid_t pid) {
   ProcessCounters counters;
-  const std::string resident = statusLine(pid, "VmRSS");
-  counters.residentKib = resident.empty() ? 0 : std::stol(resident);
-  const std::string threads = statusLine(pid, "Threads");
-  counters.threads = threads.empty() ? 0 : std::stol(threads);
+  counters.residentKib = statusNumber(pid, "VmRSS");
+  counters.peakKib = statusNumber(pid, "VmHWM");
+  counters.threads = statusNumber(pid, "Threads");
   counters.descriptors = static_cast<long>(namesIn("/proc/" + std::to_string(pid) + "/fd").size());
   for (const pid_t other : allProcesses()) {
     const auto relation = relationOf(other);

@@ -16,6 +16,7 @@ using Milliseconds = std::chrono::milliseconds;
 /// A moment of one process.
 struct ProcessCounters {
   long residentKib = 0;
+  long peakKib = 0;  ///< the most that was ever resident
   long threads = 0;
   long descriptors = 0;
   long zombies = 0;  ///< children that nobody has waited for
@@ -24,6 +25,9 @@ ProcessCounters countersOf(pid_t pid);
 
 /// The value of a line of /proc/<pid>/status, such as "Uid"; "" when there is none.
 std::string statusLine(pid_t pid, std::string_view name);
+
+/// Whether its memory says nothing: sanitizers keep freed memory, and reserve terabytes of address space.
+bool isSanitized(pid_t pid);
 
 /// Living processes (no zombies) whose command line holds `marker`, other than this one.
 std::vector<pid_t> guestsAlive(std::string_view marker);
