@@ -14,21 +14,21 @@ namespace {
 /// Looked through between two looks at the stop token.
 constexpr std::size_t kPiece = 4U * 1024 * 1024;
 
-std::string shown(std::string_view line, std::size_t found) {
-  if (line.size() <= kMatchTextBytes) {
-    return toUtf8(line);
-  }
-  const std::size_t latest = line.size() - kMatchTextBytes;
-  const std::size_t wanted = std::min(found - std::min(found, kMatchTextBytes / 4), latest);
-  const std::size_t begin = characterEnd(line, wanted);
-  return toUtf8(line.substr(begin, characterEnd(line, wanted + kMatchTextBytes) - begin));
-}
-
 std::int64_t newlines(std::string_view text) {
   return std::count(text.begin(), text.end(), '\n');
 }
 
 }  // namespace
+
+std::string matchText(std::string_view line, std::size_t found, std::size_t bytes) {
+  if (line.size() <= kMatchTextBytes) {
+    return toUtf8(line);
+  }
+  const std::size_t before = (kMatchTextBytes - std::min(bytes, kMatchTextBytes)) / 4;
+  const std::size_t begin = std::min(found - std::min(found, before), line.size() - kMatchTextBytes);
+  const std::size_t from = characterEnd(line, begin);
+  return toUtf8(line.substr(from, characterEnd(line, begin + kMatchTextBytes) - from));
+}
 
 Result<std::vector<ArtifactMatch>> matchingLines(std::string_view text, const std::string& query, std::size_t most,
                                                  const std::stop_token& stop) {
@@ -54,7 +54,7 @@ Result<std::vector<ArtifactMatch>> matchingLines(std::string_view text, const st
     const std::size_t end = std::min(text.find('\n', found), text.size());
     line += newlines(text.substr(counted, begin - counted));
     counted = begin;
-    matches.push_back({line, shown(text.substr(begin, end - begin), found - begin)});
+    matches.push_back({line, matchText(text.substr(begin, end - begin), found - begin, query.size())});
     at = end + 1;
   }
   return matches;

@@ -46,11 +46,23 @@ std::string member(const char* object, const std::string& name) {
   return std::string(object) + "." + excerpt(name, limits::kEchoedCharacters);
 }
 
+/// A pattern that no path of a tool can match would protect nothing.
+bool matchesNothing(std::string_view pattern) {
+  const std::string slashed = "/" + std::string(pattern) + "/";
+  return slashed.find("//") != std::string::npos || slashed.find("/./") != std::string::npos ||
+         slashed.find("/../") != std::string::npos;
+}
+
 Result<void> deniedOf(const json::array& patterns, GuardRules& out) {
   for (const json::value& pattern : patterns) {
     Result<GlobPattern> compiled = GlobPattern::compile(text(pattern));
     if (!compiled) {
       return fault("deniedPaths." + std::to_string(out.denied.size()), "is no pattern: " + compiled.error().message);
+    }
+    if (matchesNothing(text(pattern))) {
+      return fault("deniedPaths." + std::to_string(out.denied.size()),
+                   "matches no path: paths are relative to the workspace, without empty, . or .. segments; to deny a "
+                   "directory and all below it, name it without a slash at the end");
     }
     out.denied.push_back(std::move(*compiled));
   }

@@ -27,7 +27,22 @@ Result<Output> perform(const Toolset& toolset, const ToolWork& work, const Input
   if (stop.stop_requested()) {
     return fileWorkCancelled();
   }
-  return toolset.with(work, replaced, stop, [&](const ToolContext& context) { return run(context, input); });
+  return toolset.with(work, replaced, stop, [&](const ToolContext& context) -> Result<Output> {
+    if (Result<void> any = context.guard.checkAny(); !any) {
+      return std::move(any).error();
+    }
+    return run(context, input);
+  });
+}
+
+/// A command that was cancelled has an answer all the same.
+Result<RunCommandOutput> reportEnd(const ToolWork& work, const ToolContext& context, const RunCommandInput& input,
+                                   const ToolCommandEnd& end) {
+  Result<RunCommandOutput> output = settled(work, reportCommand(context, input, end));
+  if (!output && output.error().kind == ErrorKind::kCancelled) {
+    return unkeptCommand(context, input, end);
+  }
+  return output;
 }
 
 void settle(std::vector<ReplacedFile>& replaced, const ToolWork& work) {
@@ -230,10 +245,9 @@ void CodingTools::report(const std::shared_ptr<Running>& running, Result<ToolCom
   }
   const bool whole =
       running->toolset->with(*running->work, {}, [&](const ToolContext& context) { return fitsWhole(context, *end); });
-  // A command that was cancelled is reported all the same.
   const auto job = [&call = *running, ended = std::make_shared<ToolCommandEnd>(std::move(*end))] {
-    return call.toolset->with(*call.work, call.work->stopped(), [&](const ToolContext& context) {
-      return settled(*call.work, reportCommand(context, call.input, std::move(*ended)));
+    return call.toolset->with(*call.work, call.work->ended(), [&](const ToolContext& context) {
+      return reportEnd(*call.work, context, call.input, *ended);
     });
   };
   if (whole) {

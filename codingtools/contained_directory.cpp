@@ -46,7 +46,7 @@ Result<Target> inspectTarget(int parent, const std::string& name) {
   if (::fstat(opened.fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return fileError(ENXIO, "fstat");
   }
-  return Target{std::move(opened.fd), status.st_mode & 01777U};
+  return Target{std::move(opened.fd), status.st_mode & 07777U};
 }
 
 /// Where nothing may stand. What comes there later is noticed when the file is put there.
@@ -163,7 +163,8 @@ std::optional<std::string> ContainedDirectory::readCachedFile(const WorkspacePat
 }
 
 Result<ReplacedFile> ContainedDirectory::replaceFile(const WorkspacePath& path, std::string_view bytes, Parents parents,
-                                                     StagingDirectory& staging, const ExpectedTarget& expected) const {
+                                                     StagingDirectory& staging, const ExpectedTarget& expected,
+                                                     Replacing replacing) const {
   if (path.isRoot()) {
     return fileError(EISDIR, "check");
   }
@@ -181,14 +182,15 @@ Result<ReplacedFile> ContainedDirectory::replaceFile(const WorkspacePath& path, 
     return fileError(ESTALE, "check");
   }
   StagingDirectory::Made staged = staging.make();
-  int error = staged.file ? staged.file->write(bytes, target->mode) : staged.error;
+  const mode_t mode = replacing == Replacing::kWhole ? target->mode : target->mode & 01777U;
+  int error = staged.file ? staged.file->write(bytes, mode) : staged.error;
   if (error != 0) {
     // The staging directory is ours: only a lack of space is the caller's business.
     return error == ENOSPC || error == EDQUOT ? fileError(error, "stage")
                                               : internalError("The file operation failed", "stage", error);
   }
   error = staged.file->moveTo(parent->get(), name, mayReplace);
-  if (error != 0 && (error == EACCES || error == EPERM) && target->writable) {
+  if ((error == EACCES || error == EPERM) && target->writable && replacing == Replacing::kAsWriting) {
     const Result<void> overwritten = overwriteRegular(target->writable.get(), bytes);
     return overwritten ? Result<ReplacedFile>(ReplacedFile()) : overwritten.error();
   }

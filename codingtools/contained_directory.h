@@ -45,6 +45,13 @@ class ContainedDirectory {
  public:
   /// Whether replaceFile makes missing directories.
   enum class Parents : bool { kMustExist, kCreate };
+  /// What replaceFile does with a file that is there.
+  enum class Replacing : std::uint8_t {
+    kAsWriting,  ///< set-user-id and set-group-id are dropped, as by any write; where the directory permits no
+                 ///< replacing (no write permission, or sticky) the file itself is overwritten, as a guest would, not
+                 ///< atomically
+    kWhole  ///< its mode stays whole, and where the directory permits no replacing it stays as it is
+  };
 
   /// Opens a directory of the host. `hostPath` is trusted (links in it are followed).
   static Result<ContainedDirectory> open(const std::string& hostPath);
@@ -63,13 +70,13 @@ class ContainedDirectory {
   [[nodiscard]] std::optional<std::string> readCachedFile(const WorkspacePath& path, std::size_t maxBytes) const;
 
   /// Gives the file this content, atomically: readers see the old or the new one. New files are 0644, new directories
-  /// 0755, whatever the umask. An existing file keeps its permissions (set-user-id and set-group-id are dropped, as by
-  /// any write) and must be writable. It is replaced, so that its other hard links keep the old content; only in a
-  /// directory that permits no replacing (no write permission, or sticky) is the file itself overwritten, as a guest
-  /// would, and then not atomically. Directories made on the way stay when the write fails later.
+  /// 0755, whatever the umask. An existing file keeps its permissions and must be writable. It is replaced, so that its
+  /// other hard links keep the old content, but for what `replacing` says. Directories made on the way stay when the
+  /// write fails later.
   /// @return what the caller shall settle() once the answer is out.
   [[nodiscard]] Result<ReplacedFile> replaceFile(const WorkspacePath& path, std::string_view bytes, Parents parents,
-                                                 StagingDirectory& staging, const ExpectedTarget& expected = {}) const;
+                                                 StagingDirectory& staging, const ExpectedTarget& expected = {},
+                                                 Replacing replacing = Replacing::kAsWriting) const;
 
   /// Removes the file, link or tree (remove_tree.h). A missing path is fine, and so is one below a file, as for
   /// `rm -rf`; the root is refused with EBUSY.

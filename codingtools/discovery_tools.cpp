@@ -13,12 +13,16 @@ Result<GlobResult> globTool(const ToolContext& context, const GlobInput& input) 
   if (Result<void> seen = context.guard.checkPath(*path, context.stop); !seen) {
     return std::move(seen).error();
   }
+  const Result<FileIdentity> before = context.files.identifyDirectory(*path);
   if (Result<void> allowed = context.guard.authorize(
           {{"operation", "glob"}, {"pattern", input.pattern}, {"path", input.path}}, context.stop);
       !allowed) {
     return std::move(allowed).error();
   }
-  if (const Result<UniqueFd> directory = context.files.openDirectory(*path); !directory) {
+  if (!before) {
+    return before.error();
+  }
+  if (const Result<UniqueFd> directory = context.files.openSameDirectory(*path, *before); !directory) {
     return directory.error();
   }
   const Slots::Held slot = context.searches.take(context.stop);

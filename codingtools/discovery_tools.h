@@ -18,11 +18,11 @@ struct ListDirectoryInput {
   std::string path;
 };
 struct ListedEntry {
-  std::string name;  ///< UTF-8; with U+FFFD where it is not `addressable`
+  std::string name;  ///< UTF-8; with U+FFFD where it is not
   const char* kind = "";
   std::optional<std::uint64_t> bytes;  ///< of a file
   bool excluded = false;               ///< a directory that `glob` and `search_files` pass over
-  bool addressable = true;             ///< its name is UTF-8, so that a path can name it
+  bool addressable = true;             ///< its name is UTF-8 and holds no backslash, so that a path can name it
 };
 struct ListedDenial {
   std::string path;

@@ -1,3 +1,4 @@
+#include "codingtools/file_error.h"
 #include "codingtools/file_tools.h"
 #include "codingtools/literal_edit.h"
 #include "codingtools/regular_file.h"
@@ -17,20 +18,21 @@ struct LockedFile {
 };
 
 Result<LockedFile> lockFile(const ToolContext& context, const WorkspacePath& path) {
-  for (;;) {
+  while (!context.stop.stop_requested()) {
     Result<OpenedFile> file = context.files.open(path);
     if (!file) {
       return std::move(file).error();
     }
     FileLocks::Held lock = context.locks.lock(file->identity, context.stop);
     if (!lock) {
-      return Error(ErrorKind::kCancelled, "The request was cancelled");
+      break;
     }
     const Result<OpenedFile> now = context.files.open(path);
     if (now && now->identity == file->identity) {
       return LockedFile{std::move(lock), std::move(*file)};
     }
   }
+  return fileWorkCancelled();
 }
 
 Result<std::string> readText(const ToolContext& context, const EditFileInput& input, int file) {

@@ -1,5 +1,6 @@
 #include "codingtools/host_artifacts.h"
 
+#include "codingtools/artifact_lines.h"
 #include "codingtools/character_cut.h"
 #include "rpc/base/base64.h"
 #include "rpc/base/utf8.h"
@@ -21,7 +22,7 @@ Error hostFailed(const Error& cause, const std::string& reference) {
   if (cause.kind == ErrorKind::kCancelled) {
     return cause;
   }
-  if (cause.reason == kUnknownReference) {
+  if (cause.reason == kUnknownReference && !reference.empty()) {
     return Error(ErrorKind::kSpillReferenceUnknown, "There is no such artifact")
         .withDetail("reference", reference)
         .withHint("Use a reference that run_command gave.");
@@ -76,7 +77,7 @@ Result<std::string> HostArtifacts::write(std::string_view content, const json::o
     return hostFailed(answer.error(), {});
   }
   const std::optional<std::string> reference = textOf(memberOf(*answer, "reference"));
-  return reference ? Result<std::string>(*reference) : strangeAnswer();
+  return reference && !reference->empty() ? Result<std::string>(*reference) : strangeAnswer();
 }
 
 Result<std::optional<json::object>> HostArtifacts::authorization(const std::string& reference,
@@ -143,9 +144,31 @@ Result<std::string> HostArtifacts::fromNextCharacter(const std::string& referenc
   return all.substr(begin, maxBytes);
 }
 
+// A store may give less than it is asked for, but nothing only at the end.
 Result<std::string> HostArtifacts::readBytes(const std::string& reference, std::uint64_t offset, std::size_t count,
                                              std::optional<std::uint64_t>& totalBytes,
                                              const std::stop_token& stop) const {
+  std::string bytes;
+  while (bytes.size() < count) {
+    Result<std::string> some = readSome(reference, offset + bytes.size(), count - bytes.size(), totalBytes, stop);
+    if (!some) {
+      return some;
+    }
+    bytes += *some;
+    const std::uint64_t end = offset + bytes.size();
+    if (totalBytes && (some->empty() ? end < *totalBytes : end > *totalBytes)) {
+      return strangeAnswer();
+    }
+    if (some->empty() || (totalBytes && end == *totalBytes)) {
+      break;
+    }
+  }
+  return bytes;
+}
+
+Result<std::string> HostArtifacts::readSome(const std::string& reference, std::uint64_t offset, std::size_t count,
+                                            std::optional<std::uint64_t>& totalBytes,
+                                            const std::stop_token& stop) const {
   const Result<json::value> answer =
       host_.ask("host.artifacts.read", {{"reference", reference}, {"offset", offset}, {"maxBytes", count}}, stop);
   if (!answer) {
@@ -179,10 +202,10 @@ Result<std::vector<ArtifactMatch>> HostArtifacts::search(const std::string& refe
   for (const json::value& match : found->get_array()) {
     const std::optional<std::int64_t> line = countOf(memberOf(match, "line"));
     std::optional<std::string> text = textOf(memberOf(match, "text"));
-    if (!line || !text) {
+    if (!line || *line == 0 || !text) {
       return strangeAnswer();
     }
-    matches.push_back({*line, std::move(*text)});
+    matches.push_back({*line, matchText(*text, std::min(text->find(query), text->size()), query.size())});
   }
   return matches;
 }

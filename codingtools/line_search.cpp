@@ -2,6 +2,8 @@
 
 #include "codingtools/required_literal.h"
 #include "codingtools/script_expression.h"
+#include "rpc/base/limits.h"
+#include "rpc/base/utf8.h"
 
 #include <re2/re2.h>
 
@@ -53,17 +55,29 @@ bool changesAnchors(std::string_view expression) {
   return false;
 }
 
+constexpr std::string_view kLineMode = "(?m)";
+
+/// RE2's words, about the expression without what we put before it.
+std::string reasonOf(const re2::RE2& expression) {
+  std::string reason = excerpt(expression.error(), limits::kErrorTextCharacters);
+  if (const std::size_t ours = reason.find(kLineMode); ours != std::string::npos) {
+    reason.erase(ours, kLineMode.size());
+  }
+  return reason;
+}
+
 Result<std::shared_ptr<const re2::RE2>> compileExpression(std::string_view query, const std::string& expression) {
   re2::RE2::Options options;
   options.set_log_errors(false);
   options.set_never_nl(true);
   options.set_never_capture(true);
-  auto compiled = std::make_shared<const re2::RE2>("(?m)" + expression, options);
+  auto compiled = std::make_shared<const re2::RE2>(std::string(kLineMode) + expression, options);
   if (!compiled->ok()) {
     return Error(ErrorKind::kBadRequest, "The regular expression cannot be used")
-        .withDetail("pattern", std::string(query))
-        .withDetail("reason", compiled->error())
-        .withHint("Correct the expression, or search for the text itself with regex: false.");
+        .withDetail("pattern", excerpt(query, limits::kErrorTextCharacters))
+        .withDetail("reason", reasonOf(*compiled))
+        .withHint(
+            "Correct the expression (a repetition goes up to 1000), or search for the text itself with regex: false.");
   }
   return std::shared_ptr<const re2::RE2>(std::move(compiled));
 }

@@ -84,8 +84,8 @@ class Listing {
   /// An entry that is gone by now, or has become something else, is left out.
   void add(const DirectoryEntry& entry, ListDirectoryOutput& output) const {
     ListedEntry listed;
-    listed.addressable = isUtf8(entry.name);
-    listed.name = listed.addressable ? entry.name : toUtf8(entry.name);
+    listed.addressable = isUtf8(entry.name) && entry.name.find('\\') == std::string::npos;
+    listed.name = toUtf8(entry.name);
     listed.kind = entryKindName(entry.kind);
     listed.excluded = entry.kind == EntryKind::kDirectory && context_.excludedDirectories.count(entry.name) != 0;
     if (entry.kind == EntryKind::kFile) {
@@ -114,11 +114,15 @@ Result<ListDirectoryOutput> listDirectory(const ToolContext& context, const List
   if (Result<void> seen = context.guard.checkPath(*path, context.stop); !seen) {
     return std::move(seen).error();
   }
+  const Result<FileIdentity> before = context.files.identifyDirectory(*path);
   if (Result<void> allowed = context.guard.authorize({{"operation", "list"}, {"path", input.path}}, context.stop);
       !allowed) {
     return std::move(allowed).error();
   }
-  const Result<UniqueFd> directory = context.files.openDirectory(*path);
+  if (!before) {
+    return before.error();
+  }
+  const Result<UniqueFd> directory = context.files.openSameDirectory(*path, *before);
   if (!directory) {
     return directory.error();
   }

@@ -136,6 +136,9 @@ Error notKept(Error error, const RunCommandOutput& output) {
 }  // namespace
 
 Result<ToolCommand> prepareCommand(const ToolContext& context, const ShellRules& rules, const RunCommandInput& input) {
+  if (Result<void> any = context.guard.checkAny(); !any) {
+    return std::move(any).error();
+  }
   const auto program = rules.executables.find(input.executable);
   if (program == rules.executables.end()) {
     return undeclared(rules);
@@ -147,12 +150,16 @@ Result<ToolCommand> prepareCommand(const ToolContext& context, const ShellRules&
   if (!path) {
     return path.error();
   }
+  const Result<FileIdentity> directory = path->isRoot() ? FileIdentity() : context.files.identifyDirectory(*path);
+  if (!directory) {
+    return directory.error();
+  }
   if (Result<void> allowed = context.guard.authorize(requestFor(input), context.stop); !allowed) {
     return std::move(allowed).error();
   }
   if (!path->isRoot()) {
-    if (const Result<UniqueFd> directory = context.files.openDirectory(*path); !directory) {
-      return directory.error();
+    if (const Result<UniqueFd> same = context.files.openSameDirectory(*path, *directory); !same) {
+      return same.error();
     }
   }
   ToolCommand command;
@@ -186,7 +193,8 @@ bool fitsWhole(const ToolContext& context, const ToolCommandEnd& end) {
          end.standardOutput.size() + end.standardError.size() <= context.limits.maxShellOutputBytes;
 }
 
-Result<RunCommandOutput> reportCommand(const ToolContext& context, const RunCommandInput& input, ToolCommandEnd end) {
+Result<RunCommandOutput> reportCommand(const ToolContext& context, const RunCommandInput& input,
+                                       const ToolCommandEnd& end) {
   RunCommandOutput output = outputFor(input, end);
   if (fitsWhole(context, end)) {
     output.standardOutput = wholeText(end.standardOutput, end.outcome);
@@ -198,6 +206,9 @@ Result<RunCommandOutput> reportCommand(const ToolContext& context, const RunComm
   output.standardError = std::move(preview.standardError);
   const std::string content = artifactOf(end, context.limits.maxArtifactBytes);
   Result<std::string> reference = context.artifacts->write(content, requestFor(input), context.stop);
+  if (!reference && reference.error().kind == ErrorKind::kCancelled) {
+    return reference.error();
+  }
   if (!reference) {
     return notKept(std::move(reference).error(), output);
   }
@@ -206,6 +217,15 @@ Result<RunCommandOutput> reportCommand(const ToolContext& context, const RunComm
   const bool truncated = end.outcome == ToolCommandEnd::Outcome::kOutputLimit || content.size() < whole;
   output.artifact = KeptOutput{std::move(*reference), content.size(),    truncated,
                                preview.headBytes,     preview.tailBytes, preview.omittedBytes};
+  return output;
+}
+
+RunCommandOutput unkeptCommand(const ToolContext& context, const RunCommandInput& input, const ToolCommandEnd& end) {
+  ShellPreview preview = previewOf(end.standardOutput, end.standardError, context.limits.maxShellOutputBytes);
+  RunCommandOutput output = cancelledCommand(input);
+  output.signal = end.outcome == ToolCommandEnd::Outcome::kExited ? nullptr : "SIGKILL";
+  output.standardOutput = std::move(preview.standardOutput);
+  output.standardError = std::move(preview.standardError);
   return output;
 }
 

@@ -57,8 +57,13 @@ Result<void> checkRestrictions(const ShellRules& rules, const ToolGrade& grade);
 bool fitsWhole(const ToolContext& context, const ToolCommandEnd& end);
 
 /// From the end of a command to the answer. Longer output is kept as an artifact; when that fails the error says in
-/// `details` how the command ended (`outcome`, `exitCode`, `stdout`, `stderr`).
-Result<RunCommandOutput> reportCommand(const ToolContext& context, const RunCommandInput& input, ToolCommandEnd end);
+/// `details` how the command ended (`outcome`, `exitCode`, `stdout`, `stderr`). kCancelled when `context.stop` ended
+/// it.
+Result<RunCommandOutput> reportCommand(const ToolContext& context, const RunCommandInput& input,
+                                       const ToolCommandEnd& end);
+
+/// The answer for one that was cancelled while its long output was being kept: that is lost but for its ends.
+RunCommandOutput unkeptCommand(const ToolContext& context, const RunCommandInput& input, const ToolCommandEnd& end);
 
 /// The answer for one that was cancelled before it began.
 RunCommandOutput cancelledCommand(const RunCommandInput& input);

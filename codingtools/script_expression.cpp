@@ -1,5 +1,8 @@
 #include "codingtools/script_expression.h"
 
+#include "rpc/base/limits.h"
+#include "rpc/base/utf8.h"
+
 #include <cstdint>
 #include <optional>
 
@@ -38,7 +41,7 @@ class Rewriter {
     }
     if (refusal_ != nullptr) {
       return Error(ErrorKind::kBadRequest, refusal_)
-          .withDetail("pattern", std::string(pattern_))
+          .withDetail("pattern", excerpt(pattern_, limits::kErrorTextCharacters))
           .withHint(
               "Search for a simpler expression and judge its matches: back-references and look-around are not "
               "supported, since a search must end in linear time.");

@@ -1,6 +1,5 @@
 #include "codingtools/tool_files.h"
 
-#include "codingtools/contained_open.h"
 #include "codingtools/file_error.h"
 #include "codingtools/tool_path.h"
 
@@ -47,8 +46,10 @@ Words wordsFor(int error, Use use, bool parent) {
     case EEXIST:
       return {ErrorKind::kConflict, "The file exists already", "Set overwrite to replace it, or use edit_file."};
     case ESTALE:
-      return {ErrorKind::kConflict, "The file is not the one that was looked at any more",
-              "It was replaced or moved meanwhile: read it again."};
+      return {ErrorKind::kConflict, "It is not the one that was looked at any more",
+              "It was replaced or moved meanwhile: look at it again."};
+    case EAGAIN:
+      return {ErrorKind::kConflict, "Another process holds a lease on the file", "Try again when it has let go of it."};
     case ETXTBSY:
       return {ErrorKind::kConflict, "The file is a program that is running", "Wait for it to end, or stop it."};
     case ENAMETOOLONG:
@@ -64,19 +65,49 @@ Error toolError(int error, const WorkspacePath& path, Use use, bool parent) {
   return Error(words.kind, words.message).withDetail("path", toolPathText(path)).withHint(words.hint);
 }
 
+bool hasErrno(const Error& error, int number) {
+  const auto* const name = error.kind == ErrorKind::kPath && !error.details.empty()
+                               ? std::get_if<std::string>(&error.details.front().second)
+                               : nullptr;
+  return name != nullptr && *name == errnoName(number);
+}
+
 /// From the errno in an engine's error; what is no path error (a full disk, a fault of ours) stays what it is.
 Error toolError(Error error, const WorkspacePath& path, Use use) {
   if (error.kind != ErrorKind::kPath) {
     return error;
   }
-  const auto* const name = std::get_if<std::string>(&error.details.front().second);
   for (const int known :
-       {ENOENT, EACCES, EPERM, EROFS, ELOOP, ENOTDIR, EISDIR, EEXIST, ESTALE, ETXTBSY, ENAMETOOLONG}) {
-    if (name != nullptr && *name == errnoName(known)) {
+       {ENOENT, EACCES, EPERM, EROFS, ELOOP, ENOTDIR, EISDIR, EEXIST, ESTALE, EAGAIN, ETXTBSY, ENAMETOOLONG}) {
+    if (hasErrno(error, known)) {
       return toolError(known, path, use, false);
     }
   }
   return toolError(ENXIO, path, use, false);
+}
+
+/// What has the path's name in its directory.
+std::optional<FileIdentity> nameHolder(int directory, const WorkspacePath& path) {
+  struct stat status {};
+  if (::fstatat(directory, std::string(path.name()).c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    return std::nullopt;
+  }
+  return FileIdentity::of(status);
+}
+
+ExpectedTarget expectedTarget(const WritePlan& plan, ToolFiles::Existing existing) {
+  switch (existing) {
+    case ToolFiles::Existing::kReplaced:
+      return {};
+    case ToolFiles::Existing::kAsPlanned:
+      if (plan.target) {
+        return {ExpectedTarget::Kind::kFile, *plan.target};
+      }
+      break;
+    case ToolFiles::Existing::kKept:
+      break;
+  }
+  return {ExpectedTarget::Kind::kNothing, {}};
 }
 
 Result<FileIdentity> identityOf(int fd) {
@@ -89,8 +120,12 @@ Result<FileIdentity> identityOf(int fd) {
 
 }  // namespace
 
+OpenOutcome ToolFiles::openParent(const WorkspacePath& path) const {
+  return openBeneath(workspace_.descriptor(), path.parent().relative(), O_PATH | O_DIRECTORY);
+}
+
 Result<OpenedFile> ToolFiles::open(const WorkspacePath& path) const {
-  const OpenOutcome parent = openBeneath(workspace_.descriptor(), path.parent().relative(), O_PATH | O_DIRECTORY);
+  const OpenOutcome parent = openParent(path);
   if (!parent.fd) {
     return toolError(parent.error, path, Use::kReading, true);
   }
@@ -114,12 +149,26 @@ Result<UniqueFd> ToolFiles::openDirectory(const WorkspacePath& path) const {
     OpenOutcome root = openBeneath(workspace_.descriptor(), {}, kFlags);
     return root.fd ? Result<UniqueFd>(std::move(root.fd)) : toolError(root.error, path, Use::kReading, true);
   }
-  const OpenOutcome parent = openBeneath(workspace_.descriptor(), path.parent().relative(), O_PATH | O_DIRECTORY);
+  const OpenOutcome parent = openParent(path);
   if (!parent.fd) {
     return toolError(parent.error, path, Use::kReading, true);
   }
   OpenOutcome opened = openSegment(parent.fd.get(), std::string(path.name()).c_str(), kFlags);
   return opened.fd ? Result<UniqueFd>(std::move(opened.fd)) : toolError(opened.error, path, Use::kReading, false);
+}
+
+Result<FileIdentity> ToolFiles::identifyDirectory(const WorkspacePath& path) const {
+  const Result<UniqueFd> directory = openDirectory(path);
+  return directory ? identityOf(directory->get()) : Result<FileIdentity>(directory.error());
+}
+
+Result<UniqueFd> ToolFiles::openSameDirectory(const WorkspacePath& path, const FileIdentity& directory) const {
+  Result<UniqueFd> opened = openDirectory(path);
+  const Result<FileIdentity> now = opened ? identityOf(opened->get()) : Result<FileIdentity>(opened.error());
+  if (!now || !(*now == directory)) {
+    return toolError(ESTALE, path, Use::kReading, false);
+  }
+  return opened;
 }
 
 Result<void> ToolFiles::confirm(const WorkspacePath& path, const FileIdentity& file) const {
@@ -131,7 +180,7 @@ Result<void> ToolFiles::confirm(const WorkspacePath& path, const FileIdentity& f
 }
 
 Result<WritePlan> ToolFiles::planWrite(const WorkspacePath& path) const {
-  WritePlan plan{path, path.parent(), {}, {}};
+  WritePlan plan{path, path.parent(), {}, {}, {}};
   for (;; plan.existing = plan.existing.parent()) {
     const OpenOutcome directory = openBeneath(workspace_.descriptor(), plan.existing.relative(), O_PATH | O_DIRECTORY);
     if (directory.fd) {
@@ -140,6 +189,7 @@ Result<WritePlan> ToolFiles::planWrite(const WorkspacePath& path) const {
         return identity.error();
       }
       plan.existingIdentity = *identity;
+      plan.target = plan.missingDirectories.empty() ? nameHolder(directory.fd.get(), path) : std::nullopt;
       std::reverse(plan.missingDirectories.begin(), plan.missingDirectories.end());
       return plan;
     }
@@ -150,7 +200,7 @@ Result<WritePlan> ToolFiles::planWrite(const WorkspacePath& path) const {
   }
 }
 
-Result<ReplacedFile> ToolFiles::write(const WritePlan& plan, std::string_view content, bool overwrite) const {
+Result<ReplacedFile> ToolFiles::write(const WritePlan& plan, std::string_view content, Existing existing) const {
   const OpenOutcome directory = openBeneath(workspace_.descriptor(), plan.existing.relative(), O_PATH | O_DIRECTORY);
   if (!directory.fd) {
     return toolError(ESTALE, plan.path, Use::kWriting, true);
@@ -159,24 +209,36 @@ Result<ReplacedFile> ToolFiles::write(const WritePlan& plan, std::string_view co
   if (!identity || !(*identity == plan.existingIdentity)) {
     return identity ? toolError(ESTALE, plan.path, Use::kWriting, true) : identity.error();
   }
-  ExpectedTarget expected;
-  expected.kind = overwrite ? ExpectedTarget::Kind::kAnything : ExpectedTarget::Kind::kNothing;
   Result<ReplacedFile> written =
-      workspace_.replaceFile(plan.path, content, ContainedDirectory::Parents::kCreate, staging_, expected);
-  if (!written) {
-    return toolError(std::move(written).error(), plan.path, Use::kWriting);
+      workspace_.replaceFile(plan.path, content, ContainedDirectory::Parents::kCreate, staging_,
+                             expectedTarget(plan, existing), ContainedDirectory::Replacing::kWhole);
+  if (written) {
+    return written;
   }
-  return written;
+  if (existing == Existing::kAsPlanned && hasErrno(written.error(), EEXIST)) {
+    return toolError(ESTALE, plan.path, Use::kWriting, false);
+  }
+  if (hasErrno(written.error(), ELOOP) && !openParent(plan.path).fd) {
+    return toolError(ENOTDIR, plan.path, Use::kWriting, true);
+  }
+  return toolError(std::move(written).error(), plan.path, Use::kWriting);
 }
 
 Result<ReplacedFile> ToolFiles::rewrite(const WorkspacePath& path, const FileIdentity& edited,
                                         std::string_view content) const {
-  Result<ReplacedFile> written = workspace_.replaceFile(path, content, ContainedDirectory::Parents::kMustExist,
-                                                        staging_, {ExpectedTarget::Kind::kFile, edited});
-  if (!written) {
-    return toolError(std::move(written).error(), path, Use::kWriting);
+  Result<ReplacedFile> written =
+      workspace_.replaceFile(path, content, ContainedDirectory::Parents::kMustExist, staging_,
+                             {ExpectedTarget::Kind::kFile, edited}, ContainedDirectory::Replacing::kWhole);
+  if (written) {
+    return written;
   }
-  return written;
+  // It was there when the edit began.
+  for (const int gone : {ENOENT, ENOTDIR, ELOOP, EISDIR}) {
+    if (hasErrno(written.error(), gone)) {
+      return toolError(ESTALE, path, Use::kWriting, false);
+    }
+  }
+  return toolError(std::move(written).error(), path, Use::kWriting);
 }
 
 Error readingError(Error error, const WorkspacePath& path) {

@@ -56,6 +56,10 @@ Result<void> ToolGuard::authorize(const json::object& request, const std::stop_t
   return allowed->as_bool() ? Result<void>() : refused();
 }
 
+Result<void> ToolGuard::checkAny() const {
+  return rules_.operations == GuardRules::Operations::kDeny ? Result<void>(refused()) : Result<void>();
+}
+
 Result<void> ToolGuard::checkPath(const WorkspacePath& path, const std::stop_token& stop) const {
   if (allowsEveryPath()) {
     return {};
@@ -131,6 +135,9 @@ Result<std::vector<bool>> ToolGuard::askHost(const std::vector<std::string>& pat
 
 // With the directories above it, for tools that come to a path without having walked there.
 bool ToolGuard::denies(const std::string& path) const {
+  if (path == ".") {
+    return false;  // the workspace itself, which no pattern means
+  }
   const auto matches = [&](std::string_view text) {
     return std::any_of(rules_.denied.begin(), rules_.denied.end(),
                        [&](const GlobPattern& pattern) { return pattern.matches(text); });

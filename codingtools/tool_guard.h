@@ -31,6 +31,9 @@ class ToolGuard : public PathGate {
   ToolGuard(const HostRequests& host, std::string toolset, GuardRules rules)
       : host_(host), toolset_(std::move(toolset)), rules_(std::move(rules)) {}
 
+  /// kForbidden when no operation is allowed at all: to be asked first, so that nobody learns what the workspace holds.
+  [[nodiscard]] Result<void> checkAny() const;
+
   /// Before an operation has any effect. `request` describes it as PROTOCOL.md, section 7, says. kForbidden without
   /// details when it is not allowed.
   [[nodiscard]] Result<void> authorize(const boost::json::object& request, const std::stop_token& stop) const;

@@ -21,6 +21,14 @@ json::object requestFor(const WriteFileInput& input, const WritePlan& plan) {
           {"createsDirectories", std::move(directories)}};
 }
 
+/// Of writers that nobody was asked about the last one wins; what the host allowed is replacing the file that it knew.
+ToolFiles::Existing existingFile(const ToolContext& context, const WriteFileInput& input) {
+  if (!input.overwrite) {
+    return ToolFiles::Existing::kKept;
+  }
+  return context.guard.asksHost() ? ToolFiles::Existing::kAsPlanned : ToolFiles::Existing::kReplaced;
+}
+
 }  // namespace
 
 Result<WriteFileOutput> writeFile(const ToolContext& context, const WriteFileInput& input) {
@@ -41,7 +49,7 @@ Result<WriteFileOutput> writeFile(const ToolContext& context, const WriteFileInp
   if (Result<void> allowed = context.guard.authorize(requestFor(input, *plan), context.stop); !allowed) {
     return std::move(allowed).error();
   }
-  Result<ReplacedFile> written = context.files.write(*plan, input.content, input.overwrite);
+  Result<ReplacedFile> written = context.files.write(*plan, input.content, existingFile(context, input));
   if (!written) {
     return std::move(written).error();
   }

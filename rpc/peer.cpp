@@ -1,5 +1,7 @@
 #include "rpc/peer.h"
 
+#include <boost/json/parse.hpp>
+
 #include <set>
 #include <utility>
 
@@ -127,7 +129,9 @@ void Peer::onMessage(Message message, const std::shared_ptr<Batch>& batch) {
     onResponse(std::move(*response));
   } else {
     const auto& invalid = std::get<InvalidMessage>(message);
-    refuse(invalid.id, invalid.error, batch);
+    if (!failCall(invalid.id)) {
+      refuse(invalid.id, invalid.error, batch);
+    }
   }
 }
 
@@ -334,6 +338,24 @@ void Peer::notifyHost(std::string_view method, const json::object& params) {
   if (!abandoned_) {
     sink_.send(notificationText(method, params));
   }
+}
+
+void Peer::forgetCall(const std::string& call) {
+  if (outgoing_.erase(call) != 0 && !abandoned_) {
+    sink_.send(notificationText(kCancelMethod, {{"id", json::parse(call)}}));
+  }
+}
+
+// Whatever it is, it was meant as the answer, and there will be no other. Nothing is answered to it.
+bool Peer::failCall(const RequestId& id) {
+  const auto found = outgoing_.find(toText(id));
+  if (found == outgoing_.end()) {
+    return false;
+  }
+  CallResult done = std::move(found->second);
+  outgoing_.erase(found);
+  done(Error(ErrorKind::kInternal, "The host's answer is no message").withReason("malformed"));
+  return true;
 }
 
 void Peer::onResponse(ResponseMessage response) {

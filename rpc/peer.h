@@ -50,8 +50,9 @@ class Peer : public std::enable_shared_from_this<Peer> {
   /// gone or never answers because the conversation ends.
   /// @return the call's name for forgetCall().
   std::string callHost(std::string_view method, const boost::json::object& params, CallResult done);
-  /// Nobody waits for the answer any more: `done` is dropped, and an answer is ignored.
-  void forgetCall(const std::string& call) { outgoing_.erase(call); }
+  /// Nobody waits for the answer any more: `done` is dropped, the host is told (`$/cancelRequest`), and an answer is
+  /// ignored.
+  void forgetCall(const std::string& call);
   /// Requests to the host that wait for an answer.
   [[nodiscard]] std::size_t callsToHost() const { return outgoing_.size(); }
   void notifyHost(std::string_view method, const boost::json::object& params);
@@ -73,6 +74,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void onMessage(Message message, const std::shared_ptr<Batch>& batch);
   void onRequest(RequestMessage request, const std::shared_ptr<Batch>& batch);
   void onResponse(ResponseMessage response);
+  bool failCall(const RequestId& id);
   void onCancelNotification(boost::json::value params);
   void admit(RequestMessage request, const std::shared_ptr<Batch>& batch);
   void start(RequestMessage request, std::shared_ptr<Pending> pending);

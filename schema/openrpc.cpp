@@ -76,7 +76,7 @@ Result<json::object> OpenRpc::checkParams(std::string_view method, json::value p
         (issues.front().path.empty() ? "params" : issues.front().path) + " " + issues.front().message;
     return Error(ErrorKind::kValidation, "The parameters of " + std::string(method) + " do not fit: " + first)
         .withDetail("issues", std::move(issues))
-        .withHint("rpc.discover gives the schema of each method.");
+        .withHint("Compare them with the schema of the method, which rpc.discover gives, or of the tool's input.");
   }
   return std::move(params.get_object());
 }

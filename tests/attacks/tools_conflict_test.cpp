@@ -68,12 +68,6 @@ const Attempt kWriteNew{"write_file", {{"path", "dir/new"}, {"content", "written
 const Attempt kWriteDeep{"write_file", {{"path", "dir/a/b/new"}, {"content", "written"}}};
 const Attempt kOverwrite{"write_file", {{"path", "dir/file"}, {"content", "written"}, {"overwrite", true}}};
 
-/// Where nothing is left to edit, an edit says what is there now.
-bool isConflict(const Attempt& attempt, const Json& answer) {
-  const std::string code = codeOf(answer);
-  return code == "CONFLICT" || (attempt.tool == "edit_file" && (code == "NOT_FOUND" || code == "FORBIDDEN"));
-}
-
 TEST_CASE("control: what the host allows is done when nothing changes meanwhile") {
   Asked asked;
   for (const Attempt& attempt : {kRead, kEdit, kWriteNew, kWriteDeep, kOverwrite}) {
@@ -96,7 +90,7 @@ TEST_CASE("a directory above that was exchanged while the host was asked is a co
       asked.reset();
       const Json answer = asked.answerAfter(change, attempt.tool, attempt.input);
       CAPTURE(attempt.tool, attempt.input.dump(), change, answer.dump());
-      CHECK(isConflict(attempt, answer));
+      CHECK(codeOf(answer) == "CONFLICT");
       CHECK(canary.untouched());
       CHECK_FALSE(canary.shownBy(answer.dump()));
       CHECK_FALSE(asked.holds("written"));
@@ -115,10 +109,26 @@ TEST_CASE("a file that was exchanged while the host was asked is a conflict, and
       asked.reset();
       const Json answer = asked.answerAfter(change, attempt.tool, attempt.input);
       CAPTURE(attempt.tool, change, answer.dump());
-      CHECK(isConflict(attempt, answer));
+      CHECK(codeOf(answer) == "CONFLICT");
       CHECK_FALSE(asked.holds("edited"));
     }
   }
+}
+
+TEST_CASE("a file to overwrite that was exchanged or appeared while the host was asked is a conflict") {
+  Asked asked;
+  for (const std::string change :
+       {"mv dir/file gone && mv other/dir/file dir/file", "cp dir/file copy && mv copy dir/file", "rm dir/file"}) {
+    asked.reset();
+    const Json answer = asked.answerAfter(change, kOverwrite.tool, kOverwrite.input);
+    CAPTURE(change, answer.dump());
+    CHECK(codeOf(answer) == "CONFLICT");
+    CHECK_FALSE(asked.holds("written"));
+  }
+  asked.reset();
+  const Json input{{"path", "dir/new"}, {"content", "written"}, {"overwrite", true}};
+  CHECK(codeOf(asked.answerAfter("printf guest > dir/new", "write_file", input)) == "CONFLICT");
+  CHECK_FALSE(asked.holds("written"));
 }
 
 TEST_CASE("a file that a guest has written to while the host thought about an edit is a conflict") {

@@ -60,6 +60,14 @@ TEST_CASE("matching lines: a long line is shown around the match, cut between ch
   CHECK(lines("\xff needle", "needle")[0].text == "\ufffd needle");
 }
 
+TEST_CASE("matching lines: a long query is in the part that is shown") {
+  const std::string query(8000, 'q');
+  const auto found = lines(std::string(9001, 'x') + query + std::string(9001, 'y'), query);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].text.find(query) != std::string::npos);
+  CHECK(found[0].text.size() == kMatchTextBytes);
+}
+
 TEST_CASE("matching lines: a stop ends it") {
   std::stop_source stop;
   stop.request_stop();

@@ -28,17 +28,20 @@ class KeepingHost {
       const auto offset = static_cast<std::size_t>(params.at("offset").to_number<std::int64_t>());
       const auto count = static_cast<std::size_t>(params.at("maxBytes").to_number<std::int64_t>());
       CHECK(count <= std::max<std::size_t>(most_, 3));
-      const std::string part = offset < content_.size() ? content_.substr(offset, count) : std::string();
+      const std::string part =
+          offset < content_.size() ? content_.substr(offset, std::min(count, atOnce_)) : std::string();
       return json::value{{"base64", encodeBase64(part)}, {"totalBytes", content_.size()}};
     }
     return json::value{};
   }
   void answersWith(Result<json::value> answer) { override_ = std::move(answer); }
+  void givesAtOnce(std::size_t bytes) { atOnce_ = bytes; }
   void expectsAtMost(std::size_t bytes) { most_ = bytes; }
 
  private:
   std::string content_;
   std::size_t most_ = 1000;
+  std::size_t atOnce_ = 1000;
   std::optional<Result<json::value>> override_;
   AnsweringHost host_{[this](const std::string& method, const json::object& params) { return answer(method, params); }};
 };
@@ -60,6 +63,7 @@ TEST_CASE("host artifacts: windows are those of a file, and the host is asked fo
       for (std::size_t maxBytes = 1; maxBytes < text.size() + 2; ++maxBytes) {
         CAPTURE(offset, maxBytes);
         host.expectsAtMost(maxBytes);
+        host.givesAtOnce(offset % 2 == 0 ? 1 : 1000);
         const auto window = host.artifacts().read("r", offset, maxBytes, {});
         const auto wanted = textWindow(part, offset, maxBytes, Malformed::kReplaced);
         REQUIRE(window.has_value());
@@ -85,7 +89,18 @@ TEST_CASE("host artifacts: what the host answers is checked") {
     CHECK(host.artifacts().search("r", "q", 1, {}).error().kind == ErrorKind::kInternal);
     CHECK(host.artifacts().write("c", {}, {}).error().kind == ErrorKind::kInternal);
   }
-  host.answersWith(json::value{{"base64", "YQ=="}});
+  // Nothing although there is more, more than there is, a line before the first, a name that is none.
+  host.answersWith(json::value{{"base64", ""}, {"totalBytes", 5}});
+  CHECK(kindOfRead() == ErrorKind::kInternal);
+  host.answersWith(json::value{{"base64", "YWI="}, {"totalBytes", 1}});
+  CHECK(kindOfRead() == ErrorKind::kInternal);
+  host.answersWith(json::value{{"matches", {{{"line", 0}, {"text", "a"}}}}});
+  CHECK(host.artifacts().search("r", "q", 2, {}).error().kind == ErrorKind::kInternal);
+  host.answersWith(json::value{{"reference", ""}});
+  CHECK(host.artifacts().write("c", {}, {}).error().kind == ErrorKind::kInternal);
+  host.answersWith(json::value{{"base64", "YQ=="}, {"totalBytes", 1}});
+  CHECK(host.artifacts().read("r", 0, 2, {})->text == "a");
+  host.answersWith(json::value{{"base64", "YWI="}});
   CHECK(!host.artifacts().read("r", 0, 2, {})->totalBytes);
   host.answersWith(json::value{{"matches", {{{"line", 1}, {"text", "a"}}, {{"line", 2}, {"text", "b"}}}}});
   CHECK(host.artifacts().search("r", "q", 2, {})->size() == 2);

@@ -28,7 +28,8 @@ struct Fixture {
 
   [[nodiscard]] Result<ReplacedFile> write(const std::string& path, const std::string& content, bool overwrite) const {
     const Result<WritePlan> plan = files.planWrite(at(path));
-    return plan ? files.write(*plan, content, overwrite) : plan.error();
+    return plan ? files.write(*plan, content, overwrite ? ToolFiles::Existing::kReplaced : ToolFiles::Existing::kKept)
+                : plan.error();
   }
 };
 
@@ -138,10 +139,10 @@ TEST_CASE("what was looked at and has been replaced since is a conflict, and sta
     } else {
       std::filesystem::create_symlink(fixture.workspace.outside, fixture.workspace / "d");
     }
-    checkRefused(fixture.files.write(plan, "x", true).error(), ErrorKind::kConflict, "d/new");
+    checkRefused(fixture.files.write(plan, "x", ToolFiles::Existing::kReplaced).error(), ErrorKind::kConflict, "d/new");
     std::filesystem::rename(fixture.workspace / "d", fixture.workspace / (std::string("new") + replacement));
     std::filesystem::rename(fixture.workspace / (std::string("old") + replacement), fixture.workspace / "d");
   }
-  CHECK(fixture.files.write(plan, "x", false).has_value());
+  CHECK(fixture.files.write(plan, "x", ToolFiles::Existing::kKept).has_value());
   CHECK(std::filesystem::is_empty(fixture.workspace.outside));
 }
