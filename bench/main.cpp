@@ -64,6 +64,9 @@ void measure(const Options& options) {
   for (Row& row : mebibyteRows(setting)) {
     rows.push_back(std::move(row));
   }
+  for (Row& row : toolRows(setting)) {
+    rows.push_back(std::move(row));
+  }
   for (const auto& row : {pipelineRow, templateRow, soakRow}) {
     rows.push_back(row(setting));
   }

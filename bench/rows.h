@@ -44,6 +44,8 @@ Row writeRow(Setting& setting);
 std::vector<Row> mebibyteRows(Setting& setting);
 Row pipelineRow(Setting& setting);
 Row templateRow(Setting& setting);
+/// The coding tools, in a session of their own.
+std::vector<Row> toolRows(Setting& setting);
 Row soakRow(Setting& setting);
 
 }  // namespace stitchkit::bench
