@@ -60,7 +60,7 @@ class Sidecar {
             },
             kHostTimeout),
         workers_(loop_, kWorkerThreads),
-        patientWorkers_(loop_, kPatientThreads),
+        patientWorkers_(loop_, kPatientThreads, Workers::Begin::kWhenNeeded),
         transport_(loop_.context(), std::move(stdio), line.framing, line.maxMessageBytes),
         backend_(loop_, workers_, backendConfig(line), hooks()),
         codingTools_({[this](const std::string& handle) { return toolSession(handle); }, workers_, patientWorkers_,

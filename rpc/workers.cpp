@@ -69,10 +69,10 @@ void Workers::enqueue(Kind kind, Job job) {
     }
     enough = free_ >= internal_.size() + requests_.size();
   }
-  if (!enough && threads_.size() < threadCount_) {
+  wake_.notify_one();
+  while (!enough && threads_.size() < threadCount_) {
     startThread();
-  } else {
-    wake_.notify_one();
+    enough = begin_ == Begin::kWhenNeeded;
   }
 }
 

@@ -26,8 +26,13 @@ class Workers {
     kInternal,  ///< always goes on: stopping, deleting, publishing
   };
 
-  /// At most `threads`, each of which begins when a job finds none that is free.
-  Workers(Loop& loop, unsigned threads) : loop_(loop), threadCount_(threads) {}
+  /// When threads begin.
+  enum class Begin : std::uint8_t {
+    kTogether,    ///< all with the first job
+    kWhenNeeded,  ///< each with a job that finds none that is free
+  };
+  Workers(Loop& loop, unsigned threads, Begin begin = Begin::kTogether)
+      : loop_(loop), threadCount_(threads), begin_(begin) {}
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -90,6 +95,7 @@ class Workers {
 
   Loop& loop_;
   unsigned threadCount_;
+  Begin begin_;
   std::function<void()> relieved_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <future>
 #include <memory>
 #include <string>
@@ -93,6 +94,19 @@ TEST_CASE("workers: one thread keeps the order, several run at once", "[workers]
         [&](int) { ++done; });
     loop.runUntil([&] { return done == 2; });
   }
+}
+
+TEST_CASE("workers: threads that begin when they are needed", "[workers]") {
+  QueueLoop loop;
+  Workers workers(loop, 3, Workers::Begin::kWhenNeeded);
+  // Each waits for the others: with less than three threads this would never end.
+  std::barrier together(3);
+  int done = 0;
+  for (int i = 0; i < 3; ++i) {
+    workers.run(
+        Kind::kRequest, 0, [&] { return together.arrive_and_wait(), 0; }, [&](int) { ++done; });
+  }
+  loop.runUntil([&] { return done == 3; });
 }
 
 TEST_CASE("workers: while held no request starts, internal work goes on", "[workers]") {
