@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kGuestTimeout{limits::kCommandTimeoutMs};
 
-Error stoppedError() {
+Error endedByStop() {
   return Error(ErrorKind::kStopped, "The handle was stopped");
 }
 
@@ -37,7 +37,7 @@ struct SessionFiles::Work {
   // What was ended because the handle stops is told as such.
   template <class T>
   Result<T> settled(Result<T> result) const {
-    return !result && handleStopped && result.error().kind == ErrorKind::kCancelled ? Result<T>(stoppedError())
+    return !result && handleStopped && result.error().kind == ErrorKind::kCancelled ? Result<T>(endedByStop())
                                                                                     : std::move(result);
   }
 };

@@ -12,7 +12,7 @@ namespace stitchkit {
 namespace {
 
 /// Looked through between two looks at the stop token.
-constexpr std::size_t kPiece = 4U * 1024 * 1024;
+constexpr std::size_t kSearchedPiece = 4U * 1024 * 1024;
 
 std::int64_t newlines(std::string_view text) {
   return std::count(text.begin(), text.end(), '\n');
@@ -43,7 +43,7 @@ Result<std::vector<ArtifactMatch>> matchingLines(std::string_view text, const st
     if (stop.stop_requested()) {
       return fileWorkCancelled();
     }
-    const std::size_t pieceEnd = std::min(text.size(), at + kPiece + query.size());
+    const std::size_t pieceEnd = std::min(text.size(), at + kSearchedPiece + query.size());
     const std::size_t found = finder.find(text.substr(0, pieceEnd), at);
     if (found == std::string_view::npos) {
       at = pieceEnd == text.size() ? pieceEnd : pieceEnd - query.size();

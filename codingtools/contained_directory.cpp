@@ -21,7 +21,7 @@ constexpr mode_t kFileMode = 0644;
 constexpr mode_t kDirectoryMode = 0755;
 constexpr int kForReading = O_RDONLY | O_NONBLOCK | O_NOCTTY;
 /// How often a directory that was just made may be taken away again before its absence is reported.
-constexpr int kMaxAttempts = 16;
+constexpr int kMaxMakeAttempts = 16;
 
 /// What stands where a file shall be written.
 struct Target {
@@ -80,7 +80,7 @@ int makeDirectory(int parent, const char* name) {
 
 OpenOutcome openOrMake(int parent, const std::string& name) {
   OpenOutcome opened = openSegment(parent, name.c_str(), O_PATH | O_DIRECTORY);
-  for (int attempt = 0; opened.error == ENOENT && attempt < kMaxAttempts; ++attempt) {
+  for (int attempt = 0; opened.error == ENOENT && attempt < kMaxMakeAttempts; ++attempt) {
     if (const int error = makeDirectory(parent, name.c_str()); error != 0) {
       return {UniqueFd(), error};
     }

@@ -19,7 +19,7 @@ std::atomic<bool> openat2Missing{false};
 
 /// EAGAIN has two causes: somebody renamed something while the path was resolved, which passes, and a lease that a
 /// guest took on its file, which may last a minute and must not hold us.
-constexpr int kMaxAttempts = 64;
+constexpr int kMaxOpenAttempts = 64;
 
 open_how beneath(int flags) {
   open_how how{};
@@ -36,7 +36,7 @@ int openat2Beneath(int directory, const char* relative, int flags) {
     if (fd >= 0) {
       return static_cast<int>(fd);
     }
-    if (errno != EINTR && (errno != EAGAIN || attempt == kMaxAttempts)) {
+    if (errno != EINTR && (errno != EAGAIN || attempt == kMaxOpenAttempts)) {
       return -errno;
     }
   }

@@ -3,9 +3,14 @@
 
 #include "rpc/base/unique_fd.h"
 
+#include <fcntl.h>
+
 #include <string>
 
 namespace stitchkit {
+
+/// Opens a directory to list it; anything else that has taken its name is refused without waiting.
+inline constexpr int kReadDirectory = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
 
 /// A descriptor, or the errno that says why there is none.
 struct OpenOutcome {

@@ -22,7 +22,7 @@ namespace stitchkit {
 namespace {
 
 /// Up to this size one read and one write do the copy, without asking what the file system can do.
-constexpr std::size_t kBufferBytes = 64UL * 1024;
+constexpr std::size_t kCopyBytes = 64UL * 1024;
 
 class TreeCopier {
  public:
@@ -89,7 +89,7 @@ class TreeCopier {
   }
 
   int copyContent(int source, int target, std::size_t size) {
-    if (size > kBufferBytes) {
+    if (size > kCopyBytes) {
       if (canClone_ && ::ioctl(target, FICLONE, source) == 0) {
         return 0;
       }
@@ -118,7 +118,7 @@ class TreeCopier {
 
   int readAndWrite(int source, int target) {
     for (;;) {
-      const ssize_t got = ::read(source, buffer_.get(), kBufferBytes);
+      const ssize_t got = ::read(source, buffer_.get(), kCopyBytes);
       if (got < 0 && errno != EINTR) {
         return errno;
       }
@@ -137,7 +137,7 @@ class TreeCopier {
   const std::stop_token& stop_;
   std::vector<std::string> pending_{std::string()};  ///< directories whose entries are to be copied
   DirectoryReader reader_;
-  std::unique_ptr<char[]> buffer_ = std::make_unique_for_overwrite<char[]>(kBufferBytes);
+  std::unique_ptr<char[]> buffer_ = std::make_unique_for_overwrite<char[]>(kCopyBytes);
   bool canClone_ = true;
   bool canCopyRange_ = true;
 };

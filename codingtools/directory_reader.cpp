@@ -10,12 +10,12 @@
 namespace stitchkit {
 
 namespace {
-constexpr std::size_t kBufferBytes = 32UL * 1024;
+constexpr std::size_t kEntriesBytes = 32UL * 1024;
 }
 
 int DirectoryReader::start(int directory, off_t position) {
   if (!buffer_) {
-    buffer_ = std::make_unique_for_overwrite<std::byte[]>(kBufferBytes);
+    buffer_ = std::make_unique_for_overwrite<std::byte[]>(kEntriesBytes);
   }
   directory_ = directory;
   filled_ = 0;
@@ -27,7 +27,7 @@ int DirectoryReader::start(int directory, off_t position) {
 const DirectoryReader::Entry* DirectoryReader::next() {
   for (;;) {
     if (offset_ == filled_) {
-      const ssize_t got = ::getdents64(directory_, buffer_.get(), kBufferBytes);
+      const ssize_t got = ::getdents64(directory_, buffer_.get(), kEntriesBytes);
       // ENOENT: the directory itself was removed meanwhile, so that it has no more entries.
       error_ = got < 0 && errno != ENOENT ? errno : 0;
       if (got <= 0) {

@@ -16,7 +16,7 @@ namespace {
 /// Smaller ones are digested faster than they are looked up.
 constexpr off_t kRememberFrom = 64 * 1024;
 constexpr std::size_t kRemembered = 64;
-constexpr std::size_t kPiece = 256 * 1024;
+constexpr std::size_t kDigestedPiece = 256 * 1024;
 /// A file that was changed so recently may change again without its times telling (the kernel's clock for them ticks
 /// every few milliseconds).
 constexpr time_t kSettledSeconds = 2;
@@ -27,7 +27,7 @@ bool same(const timespec& a, const timespec& b) {
 
 Result<std::string> digest(int fd, const std::stop_token& stop) {
   Sha256 sum;
-  std::string piece(kPiece, '\0');
+  std::string piece(kDigestedPiece, '\0');
   for (off_t offset = 0;;) {
     if (stop.stop_requested()) {
       return fileWorkCancelled();

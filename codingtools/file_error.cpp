@@ -9,30 +9,30 @@ namespace stitchkit {
 
 namespace {
 
-struct Words {
+struct NumberWords {
   int number;
   const char* message;
 };
 
 constexpr std::array kPathWords{
-    Words{ENOENT, "The path does not exist"},
-    Words{ENOTDIR, "A segment of the path is not a directory"},
-    Words{EISDIR, "The path is a directory"},
-    Words{EACCES, "The workspace does not permit access to the path"},
-    Words{EPERM, "The workspace does not permit the operation on the path"},
-    Words{ENAMETOOLONG, "The path is too long"},
-    Words{ELOOP, "The path leads through a symbolic link"},
-    Words{ENXIO, "The path is not a regular file"},
-    Words{ETXTBSY, "The file is being executed"},
-    Words{EROFS, "The path cannot be changed: its file system is read-only"},
-    Words{ENOTEMPTY, "The directory kept filling up while it was removed"},
-    Words{EAGAIN, "A program in the sandbox holds a lease on the file"},
-    Words{EBUSY, "The path is in use"},
-    Words{EEXIST, "The path exists already"},
-    Words{ESTALE, "The file has been replaced meanwhile"},
-    Words{EINVAL, "The file system does not accept the name"},
-    Words{EILSEQ, "The file system does not accept the name"},
-    Words{EMLINK, "The directory has too many entries"},
+    NumberWords{ENOENT, "The path does not exist"},
+    NumberWords{ENOTDIR, "A segment of the path is not a directory"},
+    NumberWords{EISDIR, "The path is a directory"},
+    NumberWords{EACCES, "The workspace does not permit access to the path"},
+    NumberWords{EPERM, "The workspace does not permit the operation on the path"},
+    NumberWords{ENAMETOOLONG, "The path is too long"},
+    NumberWords{ELOOP, "The path leads through a symbolic link"},
+    NumberWords{ENXIO, "The path is not a regular file"},
+    NumberWords{ETXTBSY, "The file is being executed"},
+    NumberWords{EROFS, "The path cannot be changed: its file system is read-only"},
+    NumberWords{ENOTEMPTY, "The directory kept filling up while it was removed"},
+    NumberWords{EAGAIN, "A program in the sandbox holds a lease on the file"},
+    NumberWords{EBUSY, "The path is in use"},
+    NumberWords{EEXIST, "The path exists already"},
+    NumberWords{ESTALE, "The file has been replaced meanwhile"},
+    NumberWords{EINVAL, "The file system does not accept the name"},
+    NumberWords{EILSEQ, "The file system does not accept the name"},
+    NumberWords{EMLINK, "The directory has too many entries"},
 };
 
 }  // namespace
@@ -45,7 +45,7 @@ Error fileError(int errnoNumber, std::string_view operation) {
         .withHint("Remove files that are no longer needed and try again.");
   }
   const auto* const words = std::find_if(kPathWords.begin(), kPathWords.end(),
-                                         [&](const Words& entry) { return entry.number == errnoNumber; });
+                                         [&](const NumberWords& entry) { return entry.number == errnoNumber; });
   if (words == kPathWords.end()) {
     return internalError("The file operation failed", operation, errnoNumber);
   }

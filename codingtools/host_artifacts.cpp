@@ -31,7 +31,7 @@ Error hostFailed(const Error& cause, const std::string& reference) {
       .withPrivate(cause.message + " " + cause.reason + " " + cause.privateDetail);
 }
 
-Error strangeAnswer() {
+Error strangeArtifactAnswer() {
   return Error(ErrorKind::kInternal, "The host's store of artifacts failed")
       .withPrivate("its answer is of another shape, or more than was asked for");
 }
@@ -77,7 +77,7 @@ Result<std::string> HostArtifacts::write(std::string_view content, const json::o
     return hostFailed(answer.error(), {});
   }
   const std::optional<std::string> reference = textOf(memberOf(*answer, "reference"));
-  return reference && !reference->empty() ? Result<std::string>(*reference) : strangeAnswer();
+  return reference && !reference->empty() ? Result<std::string>(*reference) : strangeArtifactAnswer();
 }
 
 Result<std::optional<json::object>> HostArtifacts::authorization(const std::string& reference,
@@ -90,7 +90,7 @@ Result<std::optional<json::object>> HostArtifacts::authorization(const std::stri
   }
   const json::value* request = memberOf(*answer, "request");
   if (!answer->is_object() || (request != nullptr && !request->is_object())) {
-    Error error = strangeAnswer();
+    Error error = strangeArtifactAnswer();
     error.kind = ErrorKind::kForbidden;
     return error;
   }
@@ -157,7 +157,7 @@ Result<std::string> HostArtifacts::readBytes(const std::string& reference, std::
     bytes += *some;
     const std::uint64_t end = offset + bytes.size();
     if (totalBytes && (some->empty() ? end < *totalBytes : end > *totalBytes)) {
-      return strangeAnswer();
+      return strangeArtifactAnswer();
     }
     if (some->empty() || (totalBytes && end == *totalBytes)) {
       break;
@@ -179,7 +179,7 @@ Result<std::string> HostArtifacts::readSome(const std::string& reference, std::u
   const json::value* total = memberOf(*answer, "totalBytes");
   const std::optional<std::int64_t> told = countOf(total);
   if (!bytes || bytes->size() > count || (total != nullptr && !told)) {
-    return strangeAnswer();
+    return strangeArtifactAnswer();
   }
   if (told) {
     totalBytes = static_cast<std::uint64_t>(*told);
@@ -196,14 +196,14 @@ Result<std::vector<ArtifactMatch>> HostArtifacts::search(const std::string& refe
   }
   const json::value* found = memberOf(*answer, "matches");
   if (found == nullptr || !found->is_array() || found->get_array().size() > maxMatches) {
-    return strangeAnswer();
+    return strangeArtifactAnswer();
   }
   std::vector<ArtifactMatch> matches;
   for (const json::value& match : found->get_array()) {
     const std::optional<std::int64_t> line = countOf(memberOf(match, "line"));
     std::optional<std::string> text = textOf(memberOf(match, "text"));
     if (!line || *line == 0 || !text) {
-      return strangeAnswer();
+      return strangeArtifactAnswer();
     }
     matches.push_back({*line, matchText(*text, std::min(text->find(query), text->size()), query.size())});
   }

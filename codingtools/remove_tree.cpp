@@ -19,7 +19,6 @@ namespace stitchkit {
 
 namespace {
 
-constexpr int kReadDirectory = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
 /// How often somebody may get in the way (fill a directory that was just emptied, move one away) before we give up.
 constexpr int kMaxDisturbances = 1000;
 

@@ -14,14 +14,14 @@ namespace {
 
 enum class Use : bool { kReading, kWriting };
 
-struct Words {
+struct RefusalWords {
   ErrorKind kind;
   const char* message;
   const char* hint;
 };
 
 /// What cannot be where it was looked for. `parent`: it went wrong on the way to the last segment.
-Words wordsFor(int error, Use use, bool parent) {
+RefusalWords wordsFor(int error, Use use, bool parent) {
   const bool writing = use == Use::kWriting;
   switch (error) {
     case ENOENT:
@@ -61,7 +61,7 @@ Words wordsFor(int error, Use use, bool parent) {
 }
 
 Error toolError(int error, const WorkspacePath& path, Use use, bool parent) {
-  const Words words = wordsFor(error, use, parent);
+  const RefusalWords words = wordsFor(error, use, parent);
   return Error(words.kind, words.message).withDetail("path", toolPathText(path)).withHint(words.hint);
 }
 

@@ -14,7 +14,6 @@ namespace stitchkit {
 
 namespace {
 
-constexpr int kReadDirectory = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
 /// Directories that stay open on the way down; those above are opened again on the way up.
 constexpr std::size_t kOpenLevels = 8;
 /// Entries held at once, of all directories on the way and ahead. Each directory gets a part of what is left.

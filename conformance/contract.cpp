@@ -1,70 +1,21 @@
 #include "conformance/contract.h"
 
-#include <algorithm>
 #include <map>
-#include <mutex>
 #include <set>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validation_results.hpp>
-#include <valijson/validator.hpp>
+
+#include "conformance/json_schema.h"
 
 namespace conformance {
 namespace {
 
-using Adapter = valijson::adapters::NlohmannJsonAdapter;
 using Problem = std::optional<std::string>;
-
-std::unique_ptr<valijson::Schema> compileSchema(const Json& schema) {
-  auto compiled = std::make_unique<valijson::Schema>();
-  valijson::SchemaParser parser;
-  parser.populateSchema(Adapter(schema), *compiled);
-  return compiled;
-}
-
-/// The innermost faults say most; the outer ones follow from them.
-std::string describe(valijson::ValidationResults& results) {
-  std::string text;
-  valijson::ValidationResults::Error error;
-  for (int shown = 0; results.popError(error) && shown < 4;) {
-    std::string where;
-    for (const auto& part : error.context) {
-      where += part;
-    }
-    text += (shown++ == 0 ? "" : "; ") + where + ": " + error.description;
-  }
-  return text;
-}
-
-/// The validator takes NUL for the end of a text.
-Json withoutNul(Json value) {
-  if (value.is_string()) {
-    auto& text = value.get_ref<std::string&>();
-    std::replace(text.begin(), text.end(), '\0', '\1');
-  } else if (value.is_structured()) {
-    for (auto& member : value) {
-      member = withoutNul(std::move(member));
-    }
-  }
-  return value;
-}
-
-Problem validate(valijson::Validator& validator, const valijson::Schema& schema, const Json& value) {
-  valijson::ValidationResults results;
-  const Json checked = withoutNul(value);
-  if (validator.validate(schema, Adapter(checked), &results)) {
-    return std::nullopt;
-  }
-  return describe(results);
-}
 
 struct Method {
   bool notification = false;
   bool toHost = false;
   bool toSidecar = false;
-  std::unique_ptr<valijson::Schema> params;
-  std::unique_ptr<valijson::Schema> result;
+  std::optional<JsonSchema> params;
+  std::optional<JsonSchema> result;
   std::set<std::string> errors;
 };
 
@@ -87,9 +38,9 @@ Method compileMethod(const Json& method, const Json& components) {
   const std::string direction = method.value("x-direction", "to-sidecar");
   made.toHost = direction != "to-sidecar";
   made.toSidecar = direction != "to-host";
-  made.params = compileSchema(paramsSchema(method, components));
+  made.params.emplace(paramsSchema(method, components));
   if (!made.notification) {
-    made.result = compileSchema({{"allOf", {method.at("result").at("schema")}}, {"components", components}});
+    made.result.emplace(Json{{"allOf", {method.at("result").at("schema")}}, {"components", components}});
     constexpr std::string_view kPrefix = "#/components/errors/";
     for (const auto& error : method.at("errors")) {
       made.errors.insert(error.at("$ref").get<std::string>().substr(kPrefix.size()));
@@ -103,14 +54,7 @@ Method compileMethod(const Json& method, const Json& components) {
 struct Contract::Compiled {
   std::map<std::string, Method> methods;
   std::map<std::string, int> errorNumbers;  ///< by stable name
-  std::unique_ptr<valijson::Schema> errorData;
-  mutable std::mutex mutex;  ///< the validator caches its regular expressions
-  mutable valijson::Validator validator;
-
-  Problem run(const valijson::Schema& schema, const Json& value) const {
-    const std::scoped_lock lock(mutex);
-    return validate(validator, schema, value);
-  }
+  std::optional<JsonSchema> errorData;
 };
 
 std::unique_ptr<Contract> Contract::compile(const Json& document, std::string& problem) {
@@ -123,8 +67,8 @@ std::unique_ptr<Contract> Contract::compile(const Json& document, std::string& p
     for (const auto& [name, error] : components.at("errors").items()) {
       compiled->errorNumbers[name] = error.at("code").get<int>();
     }
-    compiled->errorData =
-        compileSchema({{"allOf", {{{"$ref", "#/components/schemas/ErrorData"}}}}, {"components", components}});
+    compiled->errorData.emplace(
+        Json{{"allOf", {{{"$ref", "#/components/schemas/ErrorData"}}}}, {"components", components}});
     return std::unique_ptr<Contract>(new Contract(std::move(compiled)));
   } catch (const std::exception& error) {
     problem = error.what();
@@ -145,7 +89,7 @@ Problem Contract::checkParams(const std::string& method, const Json& params) con
   if (found == compiled_->methods.end() || !found->second.toSidecar) {
     return "no method that a host may call: " + method;
   }
-  return compiled_->run(*found->second.params, params);
+  return found->second.params->problemOf(params);
 }
 
 Problem Contract::checkResult(const std::string& method, const Json& result) const {
@@ -153,7 +97,7 @@ Problem Contract::checkResult(const std::string& method, const Json& result) con
   if (found == compiled_->methods.end() || found->second.notification) {
     return "a result for something that is no method of the document: " + method;
   }
-  return compiled_->run(*found->second.result, result);
+  return found->second.result->problemOf(result);
 }
 
 Problem Contract::checkError(const std::string& method, const Json& error) const {
@@ -161,7 +105,7 @@ Problem Contract::checkError(const std::string& method, const Json& error) const
       !error.contains("message") || !error["message"].is_string() || !error.contains("data")) {
     return "an error has code, message and data, and nothing else";
   }
-  if (Problem problem = compiled_->run(*compiled_->errorData, error["data"])) {
+  if (Problem problem = compiled_->errorData->problemOf(error["data"])) {
     return "error.data: " + *problem;
   }
   const auto name = error["data"]["code"].get<std::string>();
@@ -181,7 +125,7 @@ Problem Contract::checkNotification(const std::string& method, const Json& param
   if (found == compiled_->methods.end() || !found->second.notification || !found->second.toHost) {
     return "not a notification to the host: " + method;
   }
-  return compiled_->run(*found->second.params, params);
+  return found->second.params->problemOf(params);
 }
 
 Problem Contract::checkHostRequest(const std::string& method, const Json& params) const {
@@ -189,13 +133,12 @@ Problem Contract::checkHostRequest(const std::string& method, const Json& params
   if (found == compiled_->methods.end() || found->second.notification || !found->second.toHost) {
     return "not a request to the host: " + method;
   }
-  return compiled_->run(*found->second.params, params);
+  return found->second.params->problemOf(params);
 }
 
 Problem checkAgainst(const Json& schema, const Json& value) {
   try {
-    valijson::Validator validator;
-    return validate(validator, *compileSchema(schema), value);
+    return JsonSchema(schema).problemOf(value);
   } catch (const std::exception& error) {
     return std::string("the schema is wrong: ") + error.what();
   }

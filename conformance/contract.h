@@ -1,4 +1,4 @@
-// The OpenRPC document as a judge of messages, and the schema of case files. The only user of the schema validator.
+// The OpenRPC document as a judge of messages, and the schema of case files.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace conformance {
 
-/// Compiled once, then read by many threads at once (calls are serialised inside). Every check returns nullopt when
+/// Compiled once, then read by many threads at once. Every check returns nullopt when
 /// all is well, else one line for a person.
 class Contract {
  public:

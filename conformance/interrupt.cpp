@@ -12,21 +12,21 @@ namespace conformance {
 namespace {
 
 std::atomic<bool> signalled = false;
-int descriptor = -1;
+int wakeDescriptor = -1;
 
 void onSignal(int) {
   const int kept = errno;
   signalled = true;
   const std::uint64_t one = 1;
-  (void)!::write(descriptor, &one, sizeof one);
+  (void)!::write(wakeDescriptor, &one, sizeof one);
   errno = kept;
 }
 
 }  // namespace
 
 bool installInterruptHandler() {
-  descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (descriptor < 0) {
+  wakeDescriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wakeDescriptor < 0) {
     return false;
   }
   struct sigaction action {};
@@ -35,7 +35,7 @@ bool installInterruptHandler() {
 }
 
 int interruptDescriptor() {
-  return descriptor;
+  return wakeDescriptor;
 }
 
 bool interrupted() {

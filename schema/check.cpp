@@ -15,10 +15,6 @@ namespace json = boost::json;
 
 constexpr std::size_t kMaxIssues = 32;
 
-std::string_view view(const json::string& text) {
-  return {text.data(), text.size()};
-}
-
 std::string typeNames(std::uint8_t types) {
   static constexpr std::pair<std::uint8_t, std::string_view> kNames[] = {
       {kNullType, "null"},       {kBooleanType, "a boolean"}, {kIntegerType, "an integer"}, {kNumberType, "a number"},

@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::string_view kReferencePrefix = "#/components/schemas/";
 
-std::string_view view(const json::string& text) {
-  return {text.data(), text.size()};
-}
-
 std::uint8_t typeBit(std::string_view name) {
   static const std::map<std::string_view, std::uint8_t> bits = {
       {"null", kNullType},     {"boolean", kBooleanType}, {"integer", kIntegerType}, {"number", kNumberType},

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stitchkit {
@@ -25,6 +26,10 @@ enum JsonType : std::uint8_t {
 
 /// The bit of JsonType that a value has.
 std::uint8_t typeOf(const boost::json::value& value);
+
+inline std::string_view view(const boost::json::string& text) {
+  return {text.data(), text.size()};
+}
 
 struct SchemaNode {
   std::uint8_t types = 0;  // bits of JsonType; 0 allows all

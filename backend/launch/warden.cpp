@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kSocket = 3;  // the warden's only descriptor beside the standard ones
 
-union DescriptorControl {
+union PidfdControl {
   cmsghdr header;
   char bytes[CMSG_SPACE(sizeof(int))];
 };
@@ -31,7 +31,7 @@ union DescriptorControl {
 bool receivePidfd(int& pidfd) {
   char byte = 0;
   iovec part{&byte, 1};
-  DescriptorControl control{};
+  PidfdControl control{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -142,7 +142,7 @@ Result<void> Warden::watch(int initPidfd) {
 int Warden::send(int initPidfd) {
   char byte = 'w';
   iovec part{&byte, 1};
-  DescriptorControl control{};
+  PidfdControl control{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;

@@ -15,7 +15,7 @@ namespace {
 constexpr int kLinksMax = 40;  // the kernel's own limit for one path
 constexpr int kOpenFlags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 constexpr mode_t kParentMode = 0755;
-constexpr mode_t kOwnMode = 0700;
+constexpr mode_t kLastMode = 0700;
 
 Error badPath(std::string detail) {
   return Error(ErrorKind::kUnavailable, "The state directory's path cannot be used")
@@ -132,7 +132,7 @@ class Walk {
   }
 
   Result<void> make(const std::string& name, bool& made) {
-    const mode_t mode = rest_.empty() ? kOwnMode : kParentMode;
+    const mode_t mode = rest_.empty() ? kLastMode : kParentMode;
     made = ::mkdirat(end_.directory.get(), name.c_str(), mode) == 0;
     // Somebody else may have made it meanwhile; what it is the caller's open tells.
     if (!made && errno != EEXIST) {

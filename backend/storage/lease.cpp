@@ -24,7 +24,7 @@ constexpr const char* kName = "lease";
 constexpr const char* kFormat = "stitchkit-sandbox lease 1";
 constexpr std::size_t kMaxBytes = 4096;
 /// How often the file may change hands between looking and locking.
-constexpr int kMaxAttempts = 100;
+constexpr int kMaxLockAttempts = 100;
 
 Error inUse() {
   return Error(ErrorKind::kBusy, "The session is in use")
@@ -87,7 +87,7 @@ Result<UniqueFd> lockDeadLease(int session) {
 
 /// Puts the staged file under its name. Whether it replaced a dead owner's.
 Result<bool> installLease(int session, int staging) {
-  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxLockAttempts; ++attempt) {
     // A link never replaces anything, on every file system; the staged name goes afterwards.
     if (::linkat(staging, kName, session, kName, 0) == 0) {
       static_cast<void>(::unlinkat(staging, kName, 0));

@@ -14,7 +14,7 @@ namespace stitchkit {
 
 namespace {
 
-constexpr const char* kBuilt = "session";
+constexpr const char* kBuiltSession = "session";
 constexpr const char* kStateFile = "state.json";
 constexpr const char* kWorkspace = "workspace";
 constexpr std::size_t kStateBytes = 64UL * 1024;
@@ -43,10 +43,10 @@ struct Built {
 
 /// Everything of a new session but its lease.
 Result<Built> build(int staging, int data, const SessionState& state, const std::stop_token& stop) {
-  if (Result<void> made = makeDirectory(staging, kBuilt); !made) {
+  if (Result<void> made = makeDirectory(staging, kBuiltSession); !made) {
     return made.error();
   }
-  Result<UniqueFd> session = openOrMakeDirectory(staging, kBuilt);
+  Result<UniqueFd> session = openOrMakeDirectory(staging, kBuiltSession);
   if (!session) {
     return session.error();
   }
@@ -140,7 +140,7 @@ Result<void> StoredSession::publish() {
   if (!sessions) {
     return sessions.error();
   }
-  if (const int error = renameNew(staging_.descriptor(), kBuilt, sessions->get(), state_.sessionId.c_str());
+  if (const int error = renameNew(staging_.descriptor(), kBuiltSession, sessions->get(), state_.sessionId.c_str());
       error != 0) {
     return storageError(error, "publish session");
   }

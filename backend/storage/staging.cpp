@@ -19,7 +19,7 @@ namespace stitchkit {
 namespace {
 
 /// A sweeper of another process may take a new directory for a leftover until its lock is held.
-constexpr int kMaxAttempts = 100;
+constexpr int kMaxNameAttempts = 100;
 
 void logFailure(const std::string& name, const Error& error) {
   logLine(LogLevel::kWarning,
@@ -48,7 +48,7 @@ Result<StagingEntry> StagingEntry::make(const Layout& layout) {
   if (!area) {
     return area.error();
   }
-  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxNameAttempts; ++attempt) {
     std::string name = randomName();
     if (Result<void> made = makeDirectory(area->get(), name.c_str()); !made) {
       return made.error();

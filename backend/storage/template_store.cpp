@@ -19,10 +19,10 @@ namespace stitchkit {
 namespace {
 
 constexpr std::size_t kReadyBytes = 64UL * 1024;
-constexpr const char* kBuilt = "template";
+constexpr const char* kBuiltTemplate = "template";
 constexpr const char* kReplaced = "replaced";
 /// How often a template may change between looking at it and replacing it.
-constexpr int kMaxAttempts = 100;
+constexpr int kMaxPublishAttempts = 100;
 
 StringMembers readyMembers(const Layout& layout, const std::string& key) {
   return {{"backend", layout.backendName()}, {"templateKey", key}};
@@ -74,10 +74,10 @@ Result<void> buildData(int data, const TemplateFiles& files, const std::stop_tok
 
 Result<void> build(const Layout& layout, int staging, const std::string& key, const TemplateFiles& files,
                    const std::stop_token& stop) {
-  if (Result<void> made = makeDirectory(staging, kBuilt); !made) {
+  if (Result<void> made = makeDirectory(staging, kBuiltTemplate); !made) {
     return made;
   }
-  Result<UniqueFd> place = openOrMakeDirectory(staging, kBuilt);
+  Result<UniqueFd> place = openOrMakeDirectory(staging, kBuiltTemplate);
   if (!place) {
     return place.error();
   }
@@ -125,8 +125,8 @@ Result<bool> TemplateStore::publish(int staging, const std::string& key) const {
   if (!templates) {
     return templates.error();
   }
-  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    int error = renameNew(staging, kBuilt, templates->get(), key.c_str());
+  for (int attempt = 0; attempt < kMaxPublishAttempts; ++attempt) {
+    int error = renameNew(staging, kBuiltTemplate, templates->get(), key.c_str());
     if (error == 0) {
       return true;
     }
@@ -140,7 +140,7 @@ Result<bool> TemplateStore::publish(int staging, const std::string& key) const {
     if (*other) {
       return false;
     }
-    error = ::renameat2(staging, kBuilt, templates->get(), key.c_str(), RENAME_EXCHANGE) == 0 ? 0 : errno;
+    error = ::renameat2(staging, kBuiltTemplate, templates->get(), key.c_str(), RENAME_EXCHANGE) == 0 ? 0 : errno;
     if (error == 0) {
       return true;
     }

@@ -8,6 +8,11 @@
 
 namespace stitchkit::testing {
 
+struct ToolCall {
+  std::string tool;
+  Json input;
+};
+
 /// One toolset of a session, both of which outlive it.
 class ToolClient {
  public:

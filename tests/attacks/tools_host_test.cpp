@@ -13,7 +13,7 @@
 namespace stitchkit::testing {
 namespace {
 
-constexpr Milliseconds kAtOnce(3000);
+constexpr Milliseconds kSoonEnded(3000);
 
 /// One call of each tool, all of which wait for the host to decide.
 struct Waiting {
@@ -101,7 +101,7 @@ TEST_CASE("the host dies while tools wait for it: the sidecar ends at once, and 
     }
     now.sidecar.closeOutput();
   }
-  const auto ended = now.sidecar.waitForExit(kAtOnce);
+  const auto ended = now.sidecar.waitForExit(kSoonEnded);
   REQUIRE(ended);
   CHECK(ended->signal == (death == "SIGKILL" ? SIGKILL : 0));
   CHECK(onlyDescendants({}));
@@ -121,11 +121,11 @@ TEST_CASE("the end of input ends the waiting: every call is refused at once, and
   Waiting now(startAs);
   now.sidecar.closeInput();
   for (const auto id : now.calls) {
-    const Json answer = now.sidecar.response(id, kAtOnce);
+    const Json answer = now.sidecar.response(id, kSoonEnded);
     CAPTURE(answer.dump());
     CHECK(codeOf(answer) == "FORBIDDEN");
   }
-  const auto ended = now.sidecar.waitForExit(kAtOnce);
+  const auto ended = now.sidecar.waitForExit(kSoonEnded);
   REQUIRE(ended);
   CHECK(ended->code == 0);
   now.checkNothingHappened();
@@ -143,7 +143,7 @@ TEST_CASE("an answer that comes when nobody waits any more does nothing") {
     }
   }
   for (std::size_t i = 0; i < now.calls.size(); ++i) {
-    const Json answer = now.sidecar.response(now.calls[i], kAtOnce);
+    const Json answer = now.sidecar.response(now.calls[i], kSoonEnded);
     CAPTURE(answer.dump());
     if (end == "stopped") {
       CHECK(codeOf(answer) == "SANDBOX_UNAVAILABLE");

@@ -12,12 +12,12 @@ namespace {
 
 // What calls may add, one after another: results within their limits, the read buffers, listings of the directories on
 // the way.
-constexpr long kGrowthKib = 64L * 1024;
+constexpr long kSearchGrowthKib = 64L * 1024;
 // Less than the names of the largest directory of the tree would take; for one call, and for each of many at once.
 constexpr long kListingGrowthKib = 28L * 1024;
 constexpr long kGrowthOfEachKib = 16L * 1024;
 constexpr std::size_t kLine = 5UL * 1024 * 1024;
-constexpr int kFiles = 300000;
+constexpr int kManyFiles = 300000;
 constexpr int kFlat = 100000;
 
 /// What a call took.
@@ -27,7 +27,7 @@ class Measured {
   [[nodiscard]] Milliseconds took() const {
     return std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - start_);
   }
-  void check(Milliseconds most, long growthKib = kGrowthKib) const {
+  void check(Milliseconds most, long growthKib = kSearchGrowthKib) const {
     const long grown = countersOf(sidecar_.pid()).peakKib - before_;
     CAPTURE(grown, growthKib);
     CHECK((isSanitized(sidecar_.pid()) || grown < growthKib));
@@ -75,7 +75,7 @@ void searchWithinLimits(ManyFiles& now) {
 // @return how long a search took.
 Milliseconds searchAll(ManyFiles& now, ToolClient& patient) {
   const Measured measured(now.sidecar);
-  CHECK(patient.call("search_files", {{"query", "needle"}}, Milliseconds(60000)).at("scannedFiles") == kFiles);
+  CHECK(patient.call("search_files", {{"query", "needle"}}, Milliseconds(60000)).at("scannedFiles") == kManyFiles);
   const auto took = measured.took();
   const Json hay = patient.call("search_files", {{"query", "hay"}}, Milliseconds(60000));
   CHECK(hay.at("matches").size() == 100);

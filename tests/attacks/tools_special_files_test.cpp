@@ -68,12 +68,7 @@ struct Planted {
   const std::vector<std::string> links{"fds", "fd", "one", "own", "cwd", "endless", "tofifo", "loop"};
 };
 
-struct Call {
-  std::string tool;
-  Json input;
-};
-
-std::vector<Call> readsOf(const std::string& path) {
+std::vector<ToolCall> readsOf(const std::string& path) {
   return {{"read_file", {{"path", path}}},
           {"edit_file", {{"path", path}, {"oldText", "a"}, {"newText", "b"}}},
           {"list_directory", {{"path", path}}},
@@ -81,7 +76,7 @@ std::vector<Call> readsOf(const std::string& path) {
           {"run_command", {{"executable", "cat"}, {"cwd", path}}}};
 }
 
-std::vector<Call> writesTo(const std::string& path) {
+std::vector<ToolCall> writesTo(const std::string& path) {
   return {{"write_file", {{"path", path}, {"content", "x"}}},
           {"write_file", {{"path", path}, {"content", "x"}, {"overwrite", true}}}};
 }
@@ -93,7 +88,7 @@ TEST_CASE("special files and links into /proc are refused at once by every tool"
   Planted planted(footing);
   ToolClient tools(planted.sidecar, planted.session,
                    {{"executables", {{"cat", "/bin/cat"}}}, {"requiredRestrictions", Json::array()}});
-  const auto refused = [&](const Call& call, const std::string& code) {
+  const auto refused = [&](const ToolCall& call, const std::string& code) {
     const auto start = std::chrono::steady_clock::now();
     const Json answer = tools.answer(call.tool, call.input);
     CAPTURE(call.tool, call.input.dump(), answer.dump());
@@ -102,30 +97,30 @@ TEST_CASE("special files and links into /proc are refused at once by every tool"
     CHECK(answer.dump().find(canary.text()) == std::string::npos);
   };
   for (const std::string& path : planted.special) {
-    for (const Call& call : readsOf(path)) {
+    for (const ToolCall& call : readsOf(path)) {
       refused(call, "BAD_REQUEST");
     }
-    for (const Call& call : readsOf(path + "/below")) {
+    for (const ToolCall& call : readsOf(path + "/below")) {
       refused(call, "BAD_REQUEST");
     }
-    for (const Call& call : writesTo(path)) {
+    for (const ToolCall& call : writesTo(path)) {
       refused(call, "CONFLICT");
     }
-    for (const Call& call : writesTo(path + "/below")) {
+    for (const ToolCall& call : writesTo(path + "/below")) {
       refused(call, "CONFLICT");
     }
   }
   for (const std::string& path : planted.links) {
-    for (const Call& call : readsOf(path)) {
+    for (const ToolCall& call : readsOf(path)) {
       refused(call, "FORBIDDEN");
     }
     refused(writesTo(path).front(), "CONFLICT");  // something has the name
     refused(writesTo(path).back(), "FORBIDDEN");
     for (const std::string& below : {path + "/0", path + canary.path() + "/file"}) {
-      for (const Call& call : readsOf(below)) {
+      for (const ToolCall& call : readsOf(below)) {
         refused(call, "BAD_REQUEST");
       }
-      for (const Call& call : writesTo(below)) {
+      for (const ToolCall& call : writesTo(below)) {
         refused(call, "CONFLICT");
       }
     }
@@ -160,9 +155,9 @@ TEST_CASE("a file that a guest holds a lease on keeps no tool waiting") {
   sidecar.call("session.spawn", params);
   REQUIRE(sidecar.outputBytes() == "lease=ok\n");
   const auto start = std::chrono::steady_clock::now();
-  for (const Call& call : {Call{"read_file", {{"path", "held"}}},
-                           Call{"edit_file", {{"path", "held"}, {"oldText", "a"}, {"newText", "b"}}},
-                           Call{"write_file", {{"path", "held"}, {"content", "x"}, {"overwrite", true}}}}) {
+  for (const ToolCall& call : {ToolCall{"read_file", {{"path", "held"}}},
+                               ToolCall{"edit_file", {{"path", "held"}, {"oldText", "a"}, {"newText", "b"}}},
+                               ToolCall{"write_file", {{"path", "held"}, {"content", "x"}, {"overwrite", true}}}}) {
     const Json answer = tools.answer(call.tool, call.input);
     CAPTURE(call.tool, answer.dump());
     CHECK(answer.contains("error"));

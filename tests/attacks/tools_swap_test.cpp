@@ -69,18 +69,13 @@ class Swapping {
   std::string said_;
 };
 
-struct Call {
-  std::string tool;
-  Json input;
-};
-
-const std::vector<Call> kCommands{
+const std::vector<ToolCall> kCommands{
     {"run_command", {{"executable", "cat"}, {"args", {"file", "sub/file"}}, {"cwd", "dir"}}},
     {"run_command", {{"executable", "touch"}, {"args", {"touched"}}, {"cwd", "way/dir"}}}};
 
 /// The other tools that take a path, through each of the exchanged names.
-std::vector<Call> callsThroughSwappedPaths() {
-  std::vector<Call> calls;
+std::vector<ToolCall> callsThroughSwappedPaths() {
+  std::vector<ToolCall> calls;
   for (const std::string path : {"file", "dir/file", "way/dir/file", "dir/sub/file"}) {
     calls.push_back({"read_file", {{"path", path}}});
     calls.push_back({"write_file", {{"path", path}, {"content", "inside"}, {"overwrite", true}}});
@@ -111,14 +106,15 @@ TEST_CASE("tools on paths that a guest exchanges with links neither read nor wri
   Swapping swapping(startAs);
   ToolClient tools(swapping.sidecar, swapping.session,
                    {{"executables", {{"cat", "/bin/cat"}, {"touch", "/usr/bin/touch"}}}});
-  const std::vector<Call> calls = callsThroughSwappedPaths();
+  const std::vector<ToolCall> calls = callsThroughSwappedPaths();
   const std::set<std::string> ordinary{"", "NOT_FOUND", "BAD_REQUEST", "FORBIDDEN", "CONFLICT"};
   std::map<std::string, int> succeeded;
   std::map<std::string, int> refused;
-  std::deque<std::pair<std::int64_t, const Call*>> flying;
+  std::deque<std::pair<std::int64_t, const ToolCall*>> flying;
   for (std::size_t next = 0; next < kLeastCalls || !swapping.roundsAreDone(); ++next) {
     const bool command = next % kCallsForACommand == 0;
-    const Call& call = command ? kCommands[next / kCallsForACommand % kCommands.size()] : calls[next % calls.size()];
+    const ToolCall& call =
+        command ? kCommands[next / kCallsForACommand % kCommands.size()] : calls[next % calls.size()];
     flying.emplace_back(tools.request(call.tool, call.input), &call);
     if (flying.size() < kInFlight) {
       continue;

@@ -2,7 +2,6 @@
 
 #include "tests/codingtools/test_files.h"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,11 +11,6 @@ using namespace stitchkit::test;
 namespace {
 
 using Paths = std::vector<std::string>;
-
-void put(const Workspace& workspace, const std::string& path) {
-  std::filesystem::create_directories(std::filesystem::path(workspace / path).parent_path());
-  writeText(workspace / path, "");
-}
 
 Result<GlobResult> tryGlob(const Workspace& workspace, const std::string& pattern, const std::string& base = ".",
                            const SearchScope& scope = {}) {

@@ -7,7 +7,6 @@
 #include <sys/un.h>
 
 #include <atomic>
-#include <filesystem>
 #include <random>
 #include <string>
 #include <thread>
@@ -17,11 +16,6 @@ using namespace stitchkit;
 using namespace stitchkit::test;
 
 namespace {
-
-void put(const Workspace& workspace, const std::string& path, const std::string& text) {
-  std::filesystem::create_directories(std::filesystem::path(workspace / path).parent_path());
-  writeText(workspace / path, text);
-}
 
 FileSearch literal(std::string query) {
   return {std::move(query), FileSearch::Mode::kContent, false, 0, std::nullopt};

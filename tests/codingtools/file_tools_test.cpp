@@ -4,6 +4,7 @@
 #include "rpc/base/sha256.h"
 #include "rpc/wire_error.h"
 #include "tests/codingtools/answering_host.h"
+#include "tests/codingtools/golden_text.h"
 #include "tests/codingtools/test_files.h"
 
 #include <nlohmann/json.hpp>
@@ -21,19 +22,6 @@ using Json = nlohmann::json;
 auto members(const Json& object, const char* name) {
   static const Json none = Json::object();
   return (object.contains(name) ? object[name] : none).items();
-}
-
-/// A long value of a golden case, written out.
-std::string expand(const Json& value) {
-  if (value.is_string()) {
-    return value.get<std::string>();
-  }
-  const Json& repeat = value.contains("$repeat") ? value["$repeat"] : value["repeat"];
-  std::string text;
-  for (int count = repeat.at(1).get<int>(); count > 0; --count) {
-    text += repeat.at(0).get<std::string>();
-  }
-  return text + (repeat.size() > 2 ? repeat.at(2).get<std::string>() : "");
 }
 
 std::string bytesOf(const Json& file) {

@@ -182,6 +182,12 @@ struct Workspace {
   [[nodiscard]] std::string operator/(const std::string& name) const { return path + '/' + name; }
 };
 
+/// A file, and the directories above it.
+inline void put(const Workspace& workspace, const std::string& path, const std::string& text = "x") {
+  std::filesystem::create_directories(std::filesystem::path(workspace / path).parent_path());
+  writeText(workspace / path, text);
+}
+
 inline WorkspacePath at(const std::string& text) {
   return WorkspacePath::parse(text).value();
 }

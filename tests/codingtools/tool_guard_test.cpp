@@ -21,7 +21,7 @@ GuardRules askAll() {
   return rules;
 }
 
-WorkspacePath at(const char* text) {
+WorkspacePath toolPath(const char* text) {
   return parseToolPath(text, RootPath::kAllowed, 4096).value();
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("whatever is no clear yes of the host is a no") {
     Host host([&](const std::string&, const json::object&) { return answer; });
     ToolGuard guard(host.requests, "t1", askAll());
     CHECK(guard.authorize({{"operation", "read"}}, {}).error().kind == ErrorKind::kForbidden);
-    CHECK(guard.checkPath(at("a"), {}).error().kind == ErrorKind::kForbidden);
+    CHECK(guard.checkPath(toolPath("a"), {}).error().kind == ErrorKind::kForbidden);
     CHECK(guard.allowed({"a"}, {}).error().kind == ErrorKind::kForbidden);
   }
 }
@@ -69,7 +69,7 @@ TEST_CASE("without the host nothing is asked") {
   rules.operations = GuardRules::Operations::kAllow;
   ToolGuard guard(host.requests, "t1", rules);
   CHECK(guard.authorize({}, {}).has_value());
-  CHECK(guard.checkPath(at("a/b"), {}).has_value());
+  CHECK(guard.checkPath(toolPath("a/b"), {}).has_value());
   CHECK(guard.allowsEveryPath());
   CHECK(host.asked.empty());
 }
@@ -83,12 +83,12 @@ TEST_CASE("a path is asked about from the outside inwards, and nothing below a d
     return json::value{{"allowed", answers}};
   });
   ToolGuard guard(host.requests, "t1", askAll());
-  const Error denied = guard.checkPath(at("a/b/c"), {}).error();
+  const Error denied = guard.checkPath(toolPath("a/b/c"), {}).error();
   CHECK(std::get<std::string>(denied.details.front().second) == "a/b");
   CHECK(host.asked.size() == 2);
-  CHECK(guard.checkPath(at("."), {}).has_value());
+  CHECK(guard.checkPath(toolPath("."), {}).has_value());
   CHECK(host.asked.back() == R"(host.authorizePaths{"toolset":"t1","paths":["."]})");
-  CHECK(guard.checkPath(at("x/y"), {}).has_value());
+  CHECK(guard.checkPath(toolPath("x/y"), {}).has_value());
   CHECK(host.asked.size() == 5);
   CHECK(guard.allowed({"x", "a/b", "y"}, {}).value() == std::vector<bool>{true, false, true});
   CHECK(host.asked.size() == 6);
@@ -104,6 +104,6 @@ TEST_CASE("denied globs need no host, and a directory denies what is below") {
   CHECK(guard.allowed({".env", "a/.env", "secret", "secret/x/y", "secrets", "a"}, {}).value() ==
         std::vector<bool>{false, false, false, false, true, true});
   CHECK(host.asked.back() == R"(host.authorizePaths{"toolset":"t1","paths":["secrets","a"]})");
-  CHECK(std::get<std::string>(guard.checkPath(at("secret/x"), {}).error().details.front().second) == "secret");
+  CHECK(std::get<std::string>(guard.checkPath(toolPath("secret/x"), {}).error().details.front().second) == "secret");
   CHECK(host.asked.size() == 1);
 }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <functional>
 #include <set>
 #include <string>
@@ -17,11 +16,6 @@ using namespace stitchkit;
 using namespace stitchkit::test;
 
 namespace {
-
-void put(const Workspace& workspace, const std::string& path) {
-  std::filesystem::create_directories(std::filesystem::path(workspace / path).parent_path());
-  writeText(workspace / path, "x");
-}
 
 struct Walked {
   std::vector<std::string> paths;

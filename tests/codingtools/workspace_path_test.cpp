@@ -1,28 +1,14 @@
 #include "codingtools/workspace_path.h"
 
+#include "tests/codingtools/golden_text.h"
+
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 using namespace stitchkit;
-
-namespace {
-
-/// `{"$repeat": [unit, n, tail]}` stands for a long text.
-std::string expand(const nlohmann::json& value) {
-  if (value.is_string()) {
-    return value.get<std::string>();
-  }
-  const nlohmann::json& repeat = value.at("$repeat");
-  std::string text;
-  for (int count = repeat.at(1).get<int>(); count > 0; --count) {
-    text += repeat.at(0).get<std::string>();
-  }
-  return text + repeat.at(2).get<std::string>();
-}
-
-}  // namespace
+using namespace stitchkit::test;
 
 TEST_CASE("the golden table of paths holds") {
   std::ifstream lines(std::string(TEST_DATA) + "/paths.jsonl");

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "tests/support/catch_runner.h"
+#include "tests/support/catch_main.h"
 
 namespace {
 
@@ -25,10 +25,10 @@ int becomeNobody(char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int __wrap_main(int argc, char** argv) {
   if (::geteuid() == 0) {
     return becomeNobody(argv);
   }
   ::signal(SIGPIPE, SIG_IGN);
-  return stitchkit::testing::runCatch(argc, argv);
+  return __real_main(argc, argv);
 }

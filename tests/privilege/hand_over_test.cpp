@@ -1,6 +1,7 @@
 // These run as root, in the situation of a sidecar that root has started. An ordinary user has nothing to hand over.
 #include "backend/privilege/hand_over.h"
 
+#include "tests/privilege/users.h"
 #include "tests/support/forked.h"
 #include "tests/support/scratch.h"
 
@@ -16,16 +17,18 @@
 namespace stitchkit {
 namespace {
 
+using testing::isRoot;
 using testing::kOrdinaryUid;
+using testing::kUser;
+using testing::ownerOf;
 using testing::runForked;
 using testing::ScratchFolder;
 using testing::writeFile;
 
-const TargetUser kUser{kOrdinaryUid, kOrdinaryUid};
 const std::string kNamespace(64, 'a');
 
-bool isRoot() {
-  if (::geteuid() == 0) {
+bool mayHandOver() {
+  if (isRoot()) {
     return true;
   }
   WARN("not root: there is nothing to hand over");
@@ -36,10 +39,6 @@ struct stat infoOf(const std::string& path) {
   struct stat info {};
   REQUIRE(::lstat(path.c_str(), &info) == 0);
   return info;
-}
-
-uid_t ownerOf(const std::string& path) {
-  return infoOf(path).st_uid;
 }
 
 mode_t modeOf(const std::string& path) {
@@ -60,7 +59,7 @@ void makeState(const std::string& path) {
 }
 
 TEST_CASE("a missing directory is made for the user, folders above it for everybody to pass") {
-  if (!isRoot()) {
+  if (!mayHandOver()) {
     return;
   }
   const ScratchFolder folder;
@@ -81,7 +80,7 @@ TEST_CASE("a missing directory is made for the user, folders above it for everyb
 }
 
 TEST_CASE("a state directory of root's is handed over whole") {
-  if (!isRoot()) {
+  if (!mayHandOver()) {
     return;
   }
   const ScratchFolder folder;
@@ -106,7 +105,7 @@ TEST_CASE("a state directory of root's is handed over whole") {
 }
 
 TEST_CASE("an interrupted hand-over is done again") {
-  if (!isRoot()) {
+  if (!mayHandOver()) {
     return;
   }
   const ScratchFolder folder;
@@ -129,7 +128,7 @@ TEST_CASE("an interrupted hand-over is done again") {
 }
 
 TEST_CASE("a directory with other things in it is refused and left as it was") {
-  if (!isRoot()) {
+  if (!mayHandOver()) {
     return;
   }
   const ScratchFolder folder;
@@ -167,7 +166,7 @@ TEST_CASE("a directory with other things in it is refused and left as it was") {
 }
 
 TEST_CASE("what belongs to a third user is refused") {
-  if (!isRoot()) {
+  if (!mayHandOver()) {
     return;
   }
   const ScratchFolder folder;
@@ -184,7 +183,7 @@ TEST_CASE("what belongs to a third user is refused") {
 }
 
 TEST_CASE("a folder that others write to is never taken, empty or not") {
-  if (!isRoot()) {
+  if (!mayHandOver()) {
     return;
   }
   const ScratchFolder folder;
@@ -197,7 +196,7 @@ TEST_CASE("a folder that others write to is never taken, empty or not") {
 }
 
 TEST_CASE("links on the way: root's are followed, another's are not") {
-  if (!isRoot()) {
+  if (!mayHandOver()) {
     return;
   }
   const ScratchFolder folder;
@@ -222,7 +221,7 @@ TEST_CASE("links on the way: root's are followed, another's are not") {
 }
 
 TEST_CASE("paths that cannot be one directory are refused") {
-  if (!isRoot()) {
+  if (!mayHandOver()) {
     return;
   }
   const ScratchFolder folder;
@@ -238,7 +237,7 @@ TEST_CASE("paths that cannot be one directory are refused") {
 }
 
 TEST_CASE("a directory that the user cannot reach is refused before anything is made, by the folder's name") {
-  if (!isRoot()) {
+  if (!mayHandOver()) {
     return;
   }
   const ScratchFolder folder;
@@ -258,7 +257,7 @@ TEST_CASE("a directory that the user cannot reach is refused before anything is 
 }
 
 TEST_CASE("a mount inside is refused, also one of the same file system") {
-  if (!isRoot()) {
+  if (!mayHandOver()) {
     return;
   }
   const ScratchFolder folder;

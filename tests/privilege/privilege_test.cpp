@@ -1,5 +1,6 @@
 #include "backend/privilege/privilege.h"
 
+#include "tests/privilege/users.h"
 #include "tests/support/forked.h"
 #include "tests/support/processes.h"
 #include "tests/support/scratch.h"
@@ -18,14 +19,11 @@
 namespace stitchkit {
 namespace {
 
+using testing::isRoot;
 using testing::kOrdinaryUid;
 using testing::runForked;
 using testing::ScratchFolder;
 using testing::statusLine;
-
-bool isRoot() {
-  return ::geteuid() == 0;
-}
 
 PrivilegePlan planFor(const std::string& stateDirectory) {
   PrivilegePlan plan;

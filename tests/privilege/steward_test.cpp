@@ -1,6 +1,7 @@
 #include "backend/privilege/steward.h"
 
 #include "rpc/base/unique_fd.h"
+#include "tests/privilege/users.h"
 #include "tests/support/forked.h"
 #include "tests/support/processes.h"
 #include "tests/support/scratch.h"
@@ -22,18 +23,14 @@ namespace {
 using testing::becomeUser;
 using testing::descendantsOf;
 using testing::eventually;
+using testing::isRoot;
 using testing::kOrdinaryUid;
+using testing::kUser;
+using testing::ownerOf;
 using testing::readFile;
 using testing::runForked;
 using testing::ScratchFolder;
 using testing::statusLine;
-
-const TargetUser kUser{kOrdinaryUid, kOrdinaryUid};
-
-uid_t ownerOf(const std::string& path) {
-  struct stat info {};
-  return ::lstat(path.c_str(), &info) == 0 ? info.st_uid : static_cast<uid_t>(-1);
-}
 
 // A child in a sidecar's situation: the steward is started, then root is given up.
 std::string withSteward(const std::function<std::string(Steward&)>& work) {
@@ -46,10 +43,6 @@ std::string withSteward(const std::function<std::string(Steward&)>& work) {
            return work(*steward);
          })
       .text;
-}
-
-bool isRoot() {
-  return ::geteuid() == 0;
 }
 
 TEST_CASE("no steward: hand-overs succeed without doing anything") {

@@ -15,8 +15,6 @@
 
 namespace stitchkit {
 
-using Kind = FrameEvent::Kind;
-
 static std::ostream& operator<<(std::ostream& out, const FrameEvent& event) {
   static constexpr const char* kNames[] = {"message", "too large", "bad header", "cut off"};
   return out << kNames[static_cast<int>(event.kind)] << " " << event.text.size() << " '" << event.text.substr(0, 60)
@@ -30,11 +28,11 @@ static bool operator==(const FrameEvent& a, const FrameEvent& b) {
 namespace {
 
 FrameEvent message(std::string text) {
-  return {Kind::kMessage, std::move(text)};
+  return {FrameEvent::Kind::kMessage, std::move(text)};
 }
-const FrameEvent kTooLarge{Kind::kTooLarge, {}};
-const FrameEvent kBadHeader{Kind::kBadHeader, {}};
-const FrameEvent kCutOff{Kind::kCutOff, {}};
+const FrameEvent kTooLarge{FrameEvent::Kind::kTooLarge, {}};
+const FrameEvent kBadHeader{FrameEvent::Kind::kBadHeader, {}};
+const FrameEvent kCutOff{FrameEvent::Kind::kCutOff, {}};
 
 std::string framed(std::string_view body) {
   return "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);

@@ -16,7 +16,7 @@ namespace json = boost::json;
 using namespace std::chrono_literals;
 
 /// A host whose answers the test gives.
-struct Host {
+struct AnsweringHost {
   QueueLoop loop;
   HostRequests::Answer answer;
   std::string asked;
@@ -40,7 +40,7 @@ auto askOnAThread(const HostRequests& requests, const std::stop_token& stop = {}
 }  // namespace
 
 TEST_CASE("host requests: a thread gets the host's answer", "[host]") {
-  Host host;
+  AnsweringHost host;
   const HostRequests requests = host.requests(1h);
   auto answer = askOnAThread(requests);
   host.loop.runUntil([&] { return host.answer != nullptr; });
@@ -51,7 +51,7 @@ TEST_CASE("host requests: a thread gets the host's answer", "[host]") {
 }
 
 TEST_CASE("host requests: an error is passed on", "[host]") {
-  Host host;
+  AnsweringHost host;
   const HostRequests requests = host.requests(1h);
   auto answer = askOnAThread(requests);
   host.loop.runUntil([&] { return host.answer != nullptr; });
@@ -61,7 +61,7 @@ TEST_CASE("host requests: an error is passed on", "[host]") {
 
 TEST_CASE("host requests: a late answer and one that nobody waits for are ignored", "[host]") {
   for (const bool cancelled : {false, true}) {
-    Host host;
+    AnsweringHost host;
     const HostRequests requests = host.requests(cancelled ? std::chrono::milliseconds(1h) : 10ms);
     std::stop_source source;
     auto answer = askOnAThread(requests, source.get_token());

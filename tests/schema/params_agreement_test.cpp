@@ -4,16 +4,12 @@
 #include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
 
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "conformance/json_schema.h"
 #include "schema/openrpc.h"
 
 namespace stitchkit {
@@ -28,7 +24,7 @@ const Json& document() {
 }
 
 /// The schema of a method's parameters as an object, put together here and not by the product.
-Json paramsSchema(const Json& method) {
+conformance::JsonSchema oracleFor(const Json& method) {
   Json schema = {{"type", "object"},
                  {"properties", Json::object()},
                  {"required", Json::array()},
@@ -40,24 +36,8 @@ Json paramsSchema(const Json& method) {
       schema["required"].push_back(param["name"]);
     }
   }
-  return schema;
+  return conformance::JsonSchema(schema);
 }
-
-class Oracle {
- public:
-  explicit Oracle(const Json& method) : schemaText_(paramsSchema(method)) {
-    valijson::SchemaParser parser(valijson::SchemaParser::kDraft7);
-    parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(schemaText_), schema_);
-  }
-  bool accepts(const Json& params) {
-    return validator_.validate(schema_, valijson::adapters::NlohmannJsonAdapter(params), nullptr);
-  }
-
- private:
-  Json schemaText_;
-  valijson::Schema schema_;
-  valijson::Validator validator_{valijson::Validator::kStrongTypes};
-};
 
 bool weAccept(const std::string& method, const Json& params) {
   return OpenRpc::instance().checkParams(method, boost::json::parse(params.dump())).has_value();
@@ -269,13 +249,13 @@ TEST_CASE("every method of the document compiles and is known", "[agreement]") {
   CHECK(document()["methods"].size() >= 40);
   for (const Json& method : document()["methods"]) {
     CHECK(OpenRpc::instance().hasMethod(method["name"].get<std::string>()));
-    CHECK_NOTHROW(Oracle(method));
+    CHECK_NOTHROW(oracleFor(method));
   }
 }
 
 TEST_CASE("good parameters of every method are accepted by both", "[agreement]") {
   for (const Json& method : document()["methods"]) {
-    Oracle oracle(method);
+    const conformance::JsonSchema oracle = oracleFor(method);
     for (const Json& params : goodParams(method)) {
       INFO(method["name"] << " " << params.dump());
       CHECK(weAccept(method["name"], params));
@@ -289,7 +269,7 @@ TEST_CASE("parameters that are changed in one place get the same verdict from bo
   std::size_t refused = 0;
   for (const Json& method : document()["methods"]) {
     const std::string name = method["name"];
-    Oracle oracle(method);
+    const conformance::JsonSchema oracle = oracleFor(method);
     for (const Json& good : goodParams(method)) {
       forEachMutation(good, [&](const Json& params) {
         const bool ours = weAccept(name, params);
@@ -338,7 +318,7 @@ TEST_CASE("each required parameter is missed under its name, each unknown one na
 TEST_CASE("the defaults of the document fit their own schemas", "[agreement]") {
   // What is filled in is not checked again, so that a wrong default would reach a handler.
   for (const Json& method : document()["methods"]) {
-    Oracle oracle(method);
+    const conformance::JsonSchema oracle = oracleFor(method);
     for (const Json& params : goodParams(method)) {
       auto checked =
           OpenRpc::instance().checkParams(method["name"].get<std::string>(), boost::json::parse(params.dump()));

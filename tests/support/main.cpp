@@ -1,5 +1,5 @@
 // The main of every test that runs guests. Catch2 v2.
-#include "tests/support/catch_runner.h"
+#include "tests/support/catch_main.h"
 #include "tests/support/host_checks.h"
 #include "tests/support/processes.h"
 
@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-int main(int argc, char** argv) {
+int __wrap_main(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
   stitchkit::testing::becomeSubreaper();
   const std::string problem = stitchkit::testing::isolationProblem();
@@ -15,5 +15,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "FAILED before any test: this machine cannot isolate guests.\n%s\n", problem.c_str());
     return 1;
   }
-  return stitchkit::testing::runCatch(argc, argv);
+  return __real_main(argc, argv);
 }

@@ -1,0 +1,1 @@
+// Owns what test_headers precompiles.
