@@ -50,7 +50,7 @@ class ContainedDirectory {
     kAsWriting,  ///< set-user-id and set-group-id are dropped, as by any write; where the directory permits no
                  ///< replacing (no write permission, or sticky) the file itself is overwritten, as a guest would, not
                  ///< atomically
-    kWhole  ///< its mode stays whole, and where the directory permits no replacing it stays as it is
+    kWhole       ///< its mode stays whole, and where the directory permits no replacing it stays as it is
   };
 
   /// Opens a directory of the host. `hostPath` is trusted (links in it are followed).
