@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -78,7 +79,7 @@ void measure(const Options& options) {
 }  // namespace stitchkit::bench
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::strcmp(argv[1], "--help") == 0) {
+  if (std::any_of(argv, argv + argc, [](const char* argument) { return std::strcmp(argument, "--help") == 0; })) {
     std::fputs(stitchkit::bench::kHelp, stdout);
     return 0;
   }
