@@ -1,8 +1,6 @@
 #include "codingtools/coding_methods.h"
 
 #include "codingtools/file_error.h"
-#include "rpc/base/limits.h"
-#include "rpc/base/utf8.h"
 
 #include <utility>
 #include <vector>

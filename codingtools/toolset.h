@@ -51,7 +51,7 @@ class Toolset {
   [[nodiscard]] const ToolsetRules& rules() const { return rules_; }
   /// Whether its calls may have to wait for the host.
   [[nodiscard]] bool asksHost() const { return guard_.asksHost() || rules_.artifacts == ArtifactKeeper::kHost; }
-  [[nodiscard]] ToolOffer offer() const;
+  [[nodiscard]] const ToolOffer& offer() const { return offer_; }
 
   /// Calls `use(context)` with what a call of a tool works with, which lives until then. On the thread of the call.
   template <class Use>
@@ -75,6 +75,7 @@ class Toolset {
   std::string id_;
   std::shared_ptr<ToolSession> session_;
   ToolsetRules rules_;
+  ToolOffer offer_;  ///< made once: every call asks it
   mutable ToolGuard guard_;
   HostArtifacts hostArtifacts_;
 };

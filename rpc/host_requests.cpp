@@ -21,6 +21,10 @@ struct Waiting {
 
 Result<boost::json::value> HostRequests::ask(std::string method, boost::json::object params,
                                              const std::stop_token& stop) const {
+  const auto cancelled = [] { return Error(ErrorKind::kCancelled, "The request was cancelled"); };
+  if (stop.stop_requested()) {
+    return cancelled();  // a long question would be sent only to be taken back
+  }
   const auto waiting = std::make_shared<Waiting>();
   loop_.post([this, waiting, method = std::move(method), params = std::move(params)] {
     waiting->forget = send_(method, params, [waiting](Result<boost::json::value> answer) {
@@ -38,7 +42,7 @@ Result<boost::json::value> HostRequests::ask(std::string method, boost::json::ob
   }
   loop_.post([waiting] { waiting->forget(); });
   if (stop.stop_requested()) {
-    return Error(ErrorKind::kCancelled, "The request was cancelled");
+    return cancelled();
   }
   return Error(ErrorKind::kUnavailable, "The host did not answer in time");
 }
