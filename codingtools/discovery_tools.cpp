@@ -1,37 +1,24 @@
 #include "codingtools/discovery_tools.h"
 
 #include "codingtools/file_error.h"
-#include "codingtools/tool_path.h"
+#include "codingtools/tool_start.h"
 
 namespace stitchkit {
 
 Result<GlobResult> globTool(const ToolContext& context, const GlobInput& input) {
-  const Result<WorkspacePath> path = parseToolPath(input.path, RootPath::kAllowed, context.limits.maxPathBytes);
-  if (!path) {
-    return path.error();
-  }
-  if (Result<void> seen = context.guard.checkPath(*path, context.stop); !seen) {
-    return std::move(seen).error();
-  }
-  const Result<FileIdentity> before = context.files.identifyDirectory(*path);
-  if (Result<void> allowed = context.guard.authorize(
-          {{"operation", "glob"}, {"pattern", input.pattern}, {"path", input.path}}, context.stop);
-      !allowed) {
-    return std::move(allowed).error();
-  }
-  if (!before) {
-    return before.error();
-  }
-  if (const Result<UniqueFd> directory = context.files.openSameDirectory(*path, *before); !directory) {
-    return directory.error();
+  const Result<AllowedDirectory> allowed = openAllowedDirectory(
+      context, input.path, {{"operation", "glob"}, {"pattern", input.pattern}, {"path", input.path}});
+  if (!allowed) {
+    return allowed.error();
   }
   const Slots::Held slot = context.searches.take(context.stop);
   if (!slot) {
     return fileWorkCancelled();
   }
-  Result<GlobResult> result = globFiles(context.workspace, *path, input.pattern, context.searchScope(), context.stop);
+  Result<GlobResult> result =
+      globFiles(context.workspace, allowed->path, input.pattern, context.searchScope(), context.stop);
   if (!result) {
-    return readingError(std::move(result).error(), *path);
+    return readingError(std::move(result).error(), allowed->path);
   }
   return result;
 }

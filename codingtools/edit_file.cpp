@@ -3,7 +3,7 @@
 #include "codingtools/literal_edit.h"
 #include "codingtools/regular_file.h"
 #include "codingtools/text_window.h"
-#include "codingtools/tool_path.h"
+#include "codingtools/tool_start.h"
 #include "rpc/base/sha256.h"
 #include "rpc/base/utf8.h"
 
@@ -98,12 +98,9 @@ boost::json::object requestFor(const EditFileInput& input, const EditFileOutput&
 }  // namespace
 
 Result<EditFileOutput> editFile(const ToolContext& context, const EditFileInput& input) {
-  const Result<WorkspacePath> path = parseToolPath(input.path, RootPath::kRefused, context.limits.maxPathBytes);
+  const Result<WorkspacePath> path = seenPath(context, input.path, RootPath::kRefused);
   if (!path) {
     return path.error();
-  }
-  if (Result<void> seen = context.guard.checkPath(*path, context.stop); !seen) {
-    return std::move(seen).error();
   }
   const Result<LockedFile> locked = lockFile(context, *path);
   if (!locked) {

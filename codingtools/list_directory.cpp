@@ -1,7 +1,7 @@
 #include "codingtools/directory_entries.h"
 #include "codingtools/discovery_tools.h"
 #include "codingtools/file_error.h"
-#include "codingtools/tool_path.h"
+#include "codingtools/tool_start.h"
 #include "rpc/base/utf8.h"
 
 #include <fcntl.h>
@@ -107,28 +107,14 @@ class Listing {
 }  // namespace
 
 Result<ListDirectoryOutput> listDirectory(const ToolContext& context, const ListDirectoryInput& input) {
-  const Result<WorkspacePath> path = parseToolPath(input.path, RootPath::kAllowed, context.limits.maxPathBytes);
-  if (!path) {
-    return path.error();
-  }
-  if (Result<void> seen = context.guard.checkPath(*path, context.stop); !seen) {
-    return std::move(seen).error();
-  }
-  const Result<FileIdentity> before = context.files.identifyDirectory(*path);
-  if (Result<void> allowed = context.guard.authorize({{"operation", "list"}, {"path", input.path}}, context.stop);
-      !allowed) {
-    return std::move(allowed).error();
-  }
-  if (!before) {
-    return before.error();
-  }
-  const Result<UniqueFd> directory = context.files.openSameDirectory(*path, *before);
-  if (!directory) {
-    return directory.error();
+  const Result<AllowedDirectory> allowed =
+      openAllowedDirectory(context, input.path, {{"operation", "list"}, {"path", input.path}});
+  if (!allowed) {
+    return allowed.error();
   }
   ListDirectoryOutput output;
   output.path = input.path;
-  if (Result<void> listed = Listing(context, *path, directory->get()).run(output); !listed) {
+  if (Result<void> listed = Listing(context, allowed->path, allowed->directory.get()).run(output); !listed) {
     return std::move(listed).error();
   }
   return output;

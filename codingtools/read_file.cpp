@@ -1,6 +1,6 @@
 #include "codingtools/file_tools.h"
 #include "codingtools/text_window.h"
-#include "codingtools/tool_path.h"
+#include "codingtools/tool_start.h"
 #include "rpc/base/limits.h"
 #include "rpc/base/sha256.h"
 
@@ -9,16 +9,6 @@
 namespace stitchkit {
 
 namespace {
-
-Result<WorkspacePath> seenPath(const ToolContext& context, const ReadFileInput& input) {
-  Result<WorkspacePath> path = parseToolPath(input.path, RootPath::kRefused, context.limits.maxPathBytes);
-  if (path) {
-    if (Result<void> seen = context.guard.checkPath(*path, context.stop); !seen) {
-      return std::move(seen).error();
-    }
-  }
-  return path;
-}
 
 Result<void> authorize(const ToolContext& context, const ReadFileInput& input) {
   return context.guard.authorize({{"operation", "read"}, {"path", input.path}}, context.stop);
@@ -44,7 +34,7 @@ ReadFileOutput outputFor(const ReadFileInput& input, TextWindow window, std::opt
 }  // namespace
 
 Result<ReadFileOutput> readFile(const ToolContext& context, const ReadFileInput& input) {
-  const Result<WorkspacePath> path = seenPath(context, input);
+  const Result<WorkspacePath> path = seenPath(context, input.path, RootPath::kRefused);
   if (!path) {
     return path.error();
   }
@@ -70,7 +60,7 @@ Result<ReadFileOutput> readFile(const ToolContext& context, const ReadFileInput&
 }
 
 std::optional<ReadFileOutput> readCachedFile(const ToolContext& context, const ReadFileInput& input) {
-  const Result<WorkspacePath> path = seenPath(context, input);
+  const Result<WorkspacePath> path = seenPath(context, input.path, RootPath::kRefused);
   if (!path || !authorize(context, input)) {
     return std::nullopt;
   }
