@@ -73,4 +73,36 @@ inline constexpr std::size_t kFileGuests = 2;
 /// Size of the guest's /tmp in bytes unless `resources.tmpBytes` says otherwise (PROTOCOL.md, 4).
 inline constexpr std::int64_t kTmpBytes = 268435456;
 
+/// A guest's request header: bytes of the whole block, and fields. Node's own ceiling, and more fields than clients send.
+inline constexpr std::size_t kGatewayHeaderBytes = 16U * 1024;
+inline constexpr std::size_t kGatewayHeaderFields = 100;
+/// A chunk's size line with its extensions, or the trailers, which are read and dropped.
+inline constexpr std::size_t kGatewayChunkLineBytes = 4096;
+/// An upstream's response header; services send long policies in theirs.
+inline constexpr std::size_t kUpstreamHeaderBytes = 64U * 1024;
+/// Bodies, in bytes, unless a rule says otherwise (PROTOCOL.md, 6), and the most that it may say: each is held whole.
+inline constexpr std::uint64_t kGatewayBodyBytes = 1024U * 1024;
+inline constexpr std::uint64_t kGatewayBodyBytesMax = 64U * 1024 * 1024;
+/// Requests at once, a handle (PROTOCOL.md, 6).
+inline constexpr std::size_t kGatewayRequests = 16;
+/// Connections of guests, a handle: those at work and as many again that wait between two requests, and some more.
+inline constexpr std::size_t kGatewayConnections = 64;
+/// Bytes of request bodies of more than kGatewaySmallBodyBytes that are held at once, a handle; a further one waits
+/// unread. A single larger one that its rule allows may have it all.
+inline constexpr std::uint64_t kGatewayHeldBodyBytes = 3U * 1024 * 1024;
+inline constexpr std::uint64_t kGatewaySmallBodyBytes = 64U * 1024;
+/// Milliseconds of a request in all, and of its header (PROTOCOL.md, 6).
+inline constexpr std::int64_t kGatewayRequestMs = 30000;
+inline constexpr std::int64_t kGatewayHeaderMs = 5000;
+/// Milliseconds that a guest's connection may lie idle; milliseconds and bytes for which one that was refused is read
+/// on, so that the guest sees the answer instead of a reset.
+inline constexpr std::int64_t kGatewayIdleMs = 15000;
+inline constexpr std::int64_t kGatewayLingerMs = 1000;
+inline constexpr std::size_t kGatewayLingerBytes = 256U * 1024;
+/// Milliseconds that a connection to an upstream is kept for the next request: less than Node's five seconds, after
+/// which a server closes, since a request on a closing connection is lost.
+inline constexpr std::int64_t kUpstreamIdleMs = 4000;
+/// Idle connections to upstreams, a handle.
+inline constexpr std::size_t kUpstreamIdleConnections = 16;
+
 }  // namespace stitchkit::limits
