@@ -14,7 +14,7 @@ Error endedError() {
 
 // What the schema lets through and this version or machine cannot enforce.
 Result<void> enforceable(const CreateParams& params) {
-  if (params.network == NetworkPolicy::kAllowList) {
+  if (params.network.kind() == NetworkPolicy::Kind::kAllowList) {
     return allowListError();
   }
   if (params.resources.unsupported) {

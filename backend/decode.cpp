@@ -121,11 +121,57 @@ Result<void> standardInputOf(const json::object& params, std::string& out) {
   return {};
 }
 
-NetworkPolicy policyOf(const json::value& value) {
-  if (value.is_object()) {
-    return NetworkPolicy::kAllowList;
+std::vector<std::string> texts(const json::value& array) {
+  std::vector<std::string> list;
+  for (const json::value& item : array.get_array()) {
+    list.push_back(text(item));
   }
-  return value.get_string() == "allow-all" ? NetworkPolicy::kAllowAll : NetworkPolicy::kDenyAll;
+  return list;
+}
+
+std::optional<std::vector<std::string>> optionalTexts(const json::object& object, const char* name) {
+  const json::value* value = object.if_contains(name);
+  return value != nullptr ? std::optional(texts(*value)) : std::nullopt;
+}
+
+Reflection reflectionOf(const json::value& value) {
+  if (value.get_string() == "refuse") {
+    return Reflection::kRefuse;
+  }
+  return value.get_string() == "allow" ? Reflection::kAllow : Reflection::kRedact;
+}
+
+RuleInput ruleOf(const json::object& object) {
+  RuleInput rule;
+  rule.origin = text(object, "origin");
+  for (const auto& member : object.at("headers").get_object()) {
+    rule.headers.emplace_back(member.key(), text(member.value()));
+  }
+  rule.methods = optionalTexts(object, "methods");
+  rule.pathPrefixes = optionalTexts(object, "pathPrefixes");
+  rule.requestHeaders = texts(object.at("requestHeaders"));
+  rule.responseHeaders = texts(object.at("responseHeaders"));
+  rule.maxRequestBytes = static_cast<std::uint64_t>(object.at("maxRequestBytes").get_int64());
+  rule.maxResponseBytes = static_cast<std::uint64_t>(object.at("maxResponseBytes").get_int64());
+  rule.reflection = reflectionOf(object.at("reflection"));
+  return rule;
+}
+
+Result<void> policyOf(const json::value& value, NetworkPolicy& out) {
+  if (value.is_string()) {
+    out = value.get_string() == "allow-all" ? NetworkPolicy::allowAll() : NetworkPolicy::denyAll();
+    return {};
+  }
+  std::vector<RuleInput> rules;
+  for (const json::value& rule : value.get_object().at("allow").get_array()) {
+    rules.push_back(ruleOf(rule.get_object()));
+  }
+  Result<NetworkPolicy> policy = NetworkPolicy::allowList(rules, "network");
+  if (!policy) {
+    return std::move(policy).error();
+  }
+  out = std::move(*policy);
+  return {};
 }
 
 Result<void> filesOf(const json::object& files, TemplateParams& out) {
@@ -209,7 +255,9 @@ Result<void> decode(json::object& params, CreateParams& out) {
     }
     out.source = std::move(made);
   }
-  out.network = policyOf(params.at("network"));
+  if (Result<void> fits = policyOf(params.at("network"), out.network); !fits) {
+    return fits;
+  }
   if (const json::value* state = params.if_contains("state")) {
     out.state = stateOf(state->get_object());
   }
@@ -265,8 +313,7 @@ Result<void> decode(json::object& params, ProcessParams& out) {
 
 Result<void> decode(json::object& params, PolicyParams& out) {
   out.handle = text(params, "handle");
-  out.network = policyOf(params.at("network"));
-  return {};
+  return policyOf(params.at("network"), out.network);
 }
 
 }  // namespace stitchkit

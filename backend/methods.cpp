@@ -124,7 +124,7 @@ void addHandleMethods(MethodTable& table, Backend& backend) {
         if (!handle) {
           return;
         }
-        if (params.network == NetworkPolicy::kAllowList) {
+        if (params.network.kind() == NetworkPolicy::Kind::kAllowList) {
           reply(allowListError());
           return;
         }

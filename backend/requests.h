@@ -14,6 +14,7 @@
 #include "backend/launch/command_payload.h"
 #include "backend/storage/session_store.h"
 #include "codingtools/workspace_path.h"
+#include "gateway/policy.h"
 #include "rpc/base/error.h"
 
 namespace stitchkit {
@@ -48,8 +49,6 @@ struct PrewarmResult {
   std::string templateKey;
 };
 
-enum class NetworkPolicy : std::uint8_t { kAllowAll, kDenyAll, kAllowList };
-
 /// Ceilings; absent means none but the default.
 struct Resources {
   std::optional<std::string> unsupported;  ///< the first named ceiling that cannot be enforced here
@@ -60,7 +59,7 @@ struct Resources {
 
 struct CreateParams {
   std::variant<std::string, TemplateParams> source;  ///< a template key, or a template to prewarm
-  NetworkPolicy network = NetworkPolicy::kDenyAll;
+  NetworkPolicy network;
   std::optional<SessionState> state;
   Resources resources;
 };
@@ -112,7 +111,7 @@ struct ProcessParams {
 
 struct PolicyParams {
   std::string handle;
-  NetworkPolicy network = NetworkPolicy::kDenyAll;
+  NetworkPolicy network;
 };
 
 struct PathResult {

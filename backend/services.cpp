@@ -27,7 +27,7 @@ BackendServices::BackendServices(AsioLoop& ownLoop, Workers& ownWorkers, Backend
       support(config.stateDirectory + "/support") {}
 
 Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& services, const StoredSession& session,
-                                                           NetworkPolicy policy, const Resources& resources) {
+                                                           const NetworkPolicy& policy, const Resources& resources) {
   Result<SupportPaths> support = services.support.ensure();
   if (!support) {
     return std::move(support).error();
@@ -40,8 +40,8 @@ Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& serv
   profile.workspace = session.workspacePath();
   profile.etcDirectory = support->etcDirectory;
   profile.helper = support->helper;
-  profile.network = policy == NetworkPolicy::kAllowAll ? NetworkMode::kHost : NetworkMode::kDenied;
-  profile.resolvConf = policy == NetworkPolicy::kAllowAll ? realResolvConf() : std::string();
+  profile.network = policy.kind() == NetworkPolicy::Kind::kAllowAll ? NetworkMode::kHost : NetworkMode::kDenied;
+  profile.resolvConf = policy.kind() == NetworkPolicy::Kind::kAllowAll ? realResolvConf() : std::string();
   profile.tmpBytes = resources.tmpBytes;
   profile.coverKernel = services.config.staysRoot;
   profile.system = services.system;
@@ -50,9 +50,9 @@ Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& serv
                                                  services.config.warden.get());
 }
 
-Grade gradeOf(const BackendServices& services, NetworkPolicy policy) {
+Grade gradeOf(const BackendServices& services, const NetworkPolicy& policy) {
   Grade grade;
-  if (policy != NetworkPolicy::kAllowAll) {
+  if (policy.kind() == NetworkPolicy::Kind::kDenyAll) {
     grade.restrictions.emplace_back("network-denied");
   }
   grade.restrictions.emplace_back("write-contained");

@@ -40,9 +40,9 @@ struct BackendServices {
 
 /// The launch profile of a session. Makes the support files when they are not there; blocks on the disk.
 Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& services, const StoredSession& session,
-                                                           NetworkPolicy policy, const Resources& resources);
+                                                           const NetworkPolicy& policy, const Resources& resources);
 
 /// What is enforced under a policy, once a launch has shown that isolation works.
-Grade gradeOf(const BackendServices& services, NetworkPolicy policy);
+Grade gradeOf(const BackendServices& services, const NetworkPolicy& policy);
 
 }  // namespace stitchkit

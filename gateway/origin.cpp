@@ -13,6 +13,8 @@
 #include <optional>
 #include <stdexcept>
 
+#include "gateway/header_fields.h"
+
 namespace stitchkit {
 namespace {
 
@@ -28,16 +30,12 @@ std::string_view schemeName(bool secure) {
   return secure ? "https" : "http";
 }
 
-bool isDigit(char c) {
-  return c >= '0' && c <= '9';
+bool isAscii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80U; });
 }
 
-std::string lowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return lower;
+bool isDigit(char c) {
+  return c >= '0' && c <= '9';
 }
 
 std::string bracketed(const std::string& host) {
@@ -63,6 +61,12 @@ std::string ipv6Text(const in6_addr& address) {
   return inet_ntop(AF_INET6, &address, text.data(), text.size());
 }
 
+bool isCanonicalIpv6(const std::string& host) {
+  in6_addr address{};
+  return inet_pton(AF_INET6, host.c_str(), &address) == 1 && IN6_IS_ADDR_V4MAPPED(&address) == 0 &&
+         ipv6Text(address) == host;
+}
+
 // What is wrong with a lower-case name or IPv4 address; "" when nothing is.
 std::string_view hostFault(const std::string& host) {
   if (host.empty()) {
@@ -83,7 +87,7 @@ std::string_view hostFault(const std::string& host) {
   return "";
 }
 
-/// A port as digits without leading zeros; 0 when it is none.
+// A port as digits without leading zeros; 0 when it is none.
 std::uint16_t portOf(std::string_view text) {
   std::uint16_t port = 0;
   if (text.empty() || text.front() == '0' || !std::all_of(text.begin(), text.end(), isDigit)) {
@@ -121,16 +125,18 @@ std::string asciiHint(std::string_view text) {
     return "";
   }
   const std::string whole = std::string(text.substr(0, host)) + ascii + std::string(text.substr(end));
+  if (!isAscii(whole)) {
+    return "";
+  }
   const auto origin = parseOrigin(whole);
   return origin ? "Use " + origin->text() + " if that is the host that is meant." : "";
 }
 
 std::optional<OriginFault> textFault(std::string_view text) {
-  const auto any = [&](auto matches) { return std::any_of(text.begin(), text.end(), matches); };
-  if (any([](char c) { return (c >= 0 && c <= ' ') || c == '\x7f'; })) {
+  if (std::any_of(text.begin(), text.end(), [](char c) { return (c >= 0 && c <= ' ') || c == '\x7f'; })) {
     return OriginFault{"must not hold white space or control characters", ""};
   }
-  if (any([](char c) { return static_cast<unsigned char>(c) >= 0x80U; })) {
+  if (!isAscii(text)) {
     return OriginFault{"must be written in ASCII", asciiHint(text)};
   }
   if (text.find('%') != std::string_view::npos) {
@@ -181,7 +187,7 @@ std::optional<OriginFault> takeHost(const urls::url_view& url, Origin& out) {
   if (url.host_type() == urls::host_type::ipv6) {
     return takeIpv6(url, out);
   }
-  out.host = lowerCase({url.encoded_host().data(), url.encoded_host().size()});
+  out.host = lowerCaseAscii({url.encoded_host().data(), url.encoded_host().size()});
   out.isAddress = isIpv4(out.host);
   const std::string_view fault = hostFault(out.host);
   return fault.empty() ? std::nullopt : std::optional(OriginFault{std::string(fault), ""});
@@ -225,15 +231,12 @@ boost::system::result<Origin, OriginFault> parseOrigin(std::string_view text) {
 }
 
 std::string canonicalHostHeader(std::string_view value) {
-  std::string whole = lowerCase(value);
+  const std::string whole = lowerCaseAscii(value);
   std::string_view rest = whole;
   std::size_t end = std::min(rest.find(':'), rest.size());
   if (!rest.empty() && rest.front() == '[') {
     end = rest.find(']');
-    in6_addr address{};
-    if (end == std::string_view::npos ||
-        inet_pton(AF_INET6, std::string(rest.substr(1, end - 1)).c_str(), &address) != 1 ||
-        ipv6Text(address) != rest.substr(1, end - 1) || IN6_IS_ADDR_V4MAPPED(&address)) {
+    if (end == std::string_view::npos || !isCanonicalIpv6(std::string(rest.substr(1, end - 1)))) {
       return "";
     }
     ++end;
@@ -241,11 +244,8 @@ std::string canonicalHostHeader(std::string_view value) {
     return "";
   }
   rest.remove_prefix(end);
-  const bool withPort = !rest.empty();
-  if (withPort && (rest.front() != ':' || portOf(rest.substr(1)) == 0)) {
-    return "";
-  }
-  return whole;
+  const bool fits = rest.empty() || (rest.front() == ':' && portOf(rest.substr(1)) != 0);
+  return fits ? whole : "";
 }
 
 }  // namespace stitchkit

@@ -33,10 +33,10 @@ struct OriginFault {
   std::string hint;  ///< "" for none; for a name that is not ASCII its punycode
 };
 
-/// Parses with Boost.URL. Refused: a scheme other than http and https, user information, a path other than `/`, a query,
-/// a fragment, wildcards, hosts that are not ASCII, percent-encoding or white space anywhere, addresses in any spelling
-/// but dotted IPv4 of four decimal parts and IPv6 without a zone (IPv4-mapped ones too), an empty or zero port, a
-/// trailing dot. Accepted are an empty `?` and `#` (golden).
+/// Parses with Boost.URL. Refused: a scheme other than http and https, user information, a path other than `/`, a
+/// query, a fragment, wildcards, hosts that are not ASCII, percent-encoding or white space anywhere, addresses in any
+/// spelling but dotted IPv4 of four decimal parts and IPv6 without a zone (IPv4-mapped ones too), an empty or zero
+/// port, a trailing dot. Accepted are an empty `?` and `#` (golden).
 boost::system::result<Origin, OriginFault> parseOrigin(std::string_view text);
 [[noreturn]] void throw_exception_from_error(const OriginFault& fault, const boost::source_location& where);
 
