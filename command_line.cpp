@@ -34,6 +34,10 @@ po::options_description describeOptions() {
   add("bwrap", po::value<std::string>()->default_value("/usr/bin/bwrap")->value_name("PATH"), "Bubblewrap");
   add("max-concurrent-commands", po::value<int>()->default_value(limits::kConcurrentCommands)->value_name("N"),
       "live commands a handle, 1 to 1024");
+  add("ca-file", po::value<std::string>()->value_name("FILE"),
+      "certificate authorities in PEM that the network\ngateway trusts beside the system's");
+  add("private-origins", po::bool_switch(),
+      "names of allowed origins may lead to private\naddresses");
   add("framing", po::value<std::string>()->default_value("auto")->value_name("KIND"),
       "lines, headers (Content-Length), or auto");
   add("serial", po::bool_switch(), "one request after another, for piped debugging");
@@ -110,6 +114,10 @@ CommandLine toCommandLine(const po::variables_map& values) {
   line.bubblewrap = values["bwrap"].as<std::string>();
   line.maxConcurrentCommands = static_cast<int>(between(values["max-concurrent-commands"].as<int>(), 1,
                                                         limits::kConcurrentCommandsMax, "max-concurrent-commands"));
+  if (values.count("ca-file") != 0) {
+    line.gateway.caFile = std::filesystem::absolute(values["ca-file"].as<std::string>()).string();
+  }
+  line.gateway.privateNames = values["private-origins"].as<bool>();
   line.framing = chosen<Framing>(
       values, "framing", {{"auto", Framing::kAuto}, {"lines", Framing::kLines}, {"headers", Framing::kHeaders}});
   line.serial = values["serial"].as<bool>();

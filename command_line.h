@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backend/privilege/privilege.h"
+#include "gateway/gateway.h"
 #include "rpc/base/log.h"
 #include "rpc/frame_decoder.h"
 
@@ -16,6 +17,7 @@ struct CommandLine {
   std::string name;
   std::string bubblewrap;
   int maxConcurrentCommands = 0;
+  GatewayOptions gateway;
   Framing framing = Framing::kAuto;
   bool serial = false;
   std::size_t maxMessageBytes = 0;

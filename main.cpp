@@ -92,7 +92,7 @@ class Sidecar {
  private:
   BackendConfig backendConfig(const CommandLine& line) const {
     return {privilege_.stateDirectory,  line.name, line.bubblewrap,
-            line.maxConcurrentCommands, nullptr,   privilege_.stayedRoot};
+            line.maxConcurrentCommands, nullptr,   line.gateway,    privilege_.stayedRoot};
   }
 
   Backend::Hooks hooks() {
@@ -104,6 +104,11 @@ class Sidecar {
                 return std::move(warden).error();
               }
               return std::make_shared<Warden>(std::move(*warden));
+            },
+            [this](const std::string& handle, const GatewayFailure& failure) {
+              if (peer_) {
+                tellGatewayFailure(*peer_, handle, failure);
+              }
             }};
   }
 
@@ -222,6 +227,10 @@ int serve(const CommandLine& line) {
   }
   if (!privilege->note.empty()) {
     logLine(LogLevel::kInfo, privilege->note);
+  }
+  if (Result<void> readable = line.gateway.caFile.empty() ? Result<void>() : checkCaFile(line.gateway.caFile);
+      !readable) {
+    return cannotStart(readable.error());
   }
   return Sidecar(line, std::move(*privilege), std::move(stdio)).run();
 }

@@ -14,9 +14,6 @@ Error endedError() {
 
 // What the schema lets through and this version or machine cannot enforce.
 Result<void> enforceable(const CreateParams& params) {
-  if (params.network.kind() == NetworkPolicy::Kind::kAllowList) {
-    return allowListError();
-  }
   if (params.resources.unsupported) {
     return Error(ErrorKind::kUnavailable, "The ceiling " + *params.resources.unsupported + " cannot be enforced yet")
         .withDetail("resource", *params.resources.unsupported)
@@ -27,11 +24,6 @@ Result<void> enforceable(const CreateParams& params) {
 
 }  // namespace
 
-Error allowListError() {
-  return Error(ErrorKind::kNetworkDenied, "An allow-list cannot be enforced yet")
-      .withHint("Use deny-all, or allow-all for a guest that may use the host's network.");
-}
-
 // One backend.create on its way: staged on a worker, proven on the loop, published on a worker.
 struct Backend::Creation {
   CreateParams params;
@@ -39,6 +31,7 @@ struct Backend::Creation {
   std::function<void(Result<CreateResult>)> done;
   std::shared_ptr<StoredSession> session;
   std::shared_ptr<const PreparedProfile> profile;
+  UniqueFd gatewaySocket;
 };
 
 Backend::Backend(AsioLoop& loop, Workers& workers, BackendConfig config, Hooks hooks)
@@ -156,7 +149,11 @@ Result<std::shared_ptr<StoredSession>> stage(const BackendServices& services, co
 }  // namespace
 
 void Backend::stageSession(const std::shared_ptr<Creation>& creation) {
-  using Staged = std::pair<std::shared_ptr<StoredSession>, std::shared_ptr<const PreparedProfile>>;
+  struct Staged {
+    std::shared_ptr<StoredSession> session;
+    std::shared_ptr<const PreparedProfile> profile;
+    UniqueFd gatewaySocket;
+  };
   workers_.run(
       Workers::Kind::kRequest, 0,
       [services = services_.get(), creation]() -> Result<Staged> {
@@ -168,15 +165,20 @@ void Backend::stageSession(const std::shared_ptr<Creation>& creation) {
         if (!profile) {
           return std::move(profile).error();
         }
-        return Staged{std::move(*session), std::move(*profile)};
+        auto socket = openGatewaySocket(**session);
+        if (!socket) {
+          return std::move(socket).error();
+        }
+        return Staged{std::move(*session), std::move(*profile), std::move(*socket)};
       },
       [this, creation](Result<Staged> staged) {
         if (!staged) {
           failCreation(creation, std::move(staged).error());
           return;
         }
-        creation->session = std::move(staged->first);
-        creation->profile = std::move(staged->second);
+        creation->session = std::move(staged->session);
+        creation->profile = std::move(staged->profile);
+        creation->gatewaySocket = std::move(staged->gatewaySocket);
         proveSession(creation);
       });
 }
@@ -211,10 +213,12 @@ void Backend::publishSession(const std::shared_ptr<Creation>& creation) {
           failCreation(creation, std::move(profile).error());
           return;
         }
-        auto handle =
-            std::make_shared<SessionHandle>(*services_, "h" + std::to_string(++lastHandle_),
-                                            HandleParts{std::move(creation->session), std::move(*profile),
-                                                        creation->params.network, creation->params.resources});
+        const std::string id = "h" + std::to_string(++lastHandle_);
+        HandleParts parts{std::move(creation->session), std::move(*profile), creation->params.network,
+                          creation->params.resources, std::move(creation->gatewaySocket)};
+        auto handle = std::make_shared<SessionHandle>(
+            *services_, id, std::move(parts),
+            [this, id](const GatewayFailure& failure) { hooks_.gatewayFailed(id, failure); });
         handle->setOutputPaused(outputPaused_);
         handles_.emplace(handle->id(), handle);
         creation->done(CreateResult{handle->id(), *handle->captureState(), handle->grade()});

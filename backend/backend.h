@@ -14,9 +14,6 @@
 
 namespace stitchkit {
 
-/// SANDBOX_NETWORK_DENIED: an allow-list needs the gateway.
-Error allowListError();
-
 /// Loop-thread only; callbacks are called on the loop.
 class Backend {
  public:
@@ -27,6 +24,8 @@ class Backend {
     /// The configuration is final: whatever still holds privileges ends now, and the warden of the guests begins. No
     /// thread exists yet.
     std::function<Result<std::shared_ptr<Warden>>()> beforeFirstUse;
+    /// A guest's request failed at its upstream.
+    std::function<void(const std::string& handle, const GatewayFailure&)> gatewayFailed;
   };
 
   Backend(AsioLoop& loop, Workers& workers, BackendConfig config, Hooks hooks);

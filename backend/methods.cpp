@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "rpc/base/base64.h"
+#include "rpc/base/log.h"
 #include "rpc/base/limits.h"
 #include "rpc/base/utf8.h"
 #include "rpc/peer.h"
+#include "rpc/wire_error.h"
 
 namespace stitchkit {
 namespace {
@@ -122,10 +124,6 @@ void addHandleMethods(MethodTable& table, Backend& backend) {
       [&backend](const CallContext&, const PolicyParams& params, const Reply<PolicyResult>& reply) {
         const auto handle = liveHandle(backend, params.handle, reply);
         if (!handle) {
-          return;
-        }
-        if (params.network.kind() == NetworkPolicy::Kind::kAllowList) {
-          reply(allowListError());
           return;
         }
         handle->setNetworkPolicy(params.network, [reply](Result<Grade> grade) {
@@ -350,6 +348,18 @@ void addProcessMethods(MethodTable& table, Backend& backend) {
 }
 
 }  // namespace
+
+void tellGatewayFailure(Peer& peer, const std::string& handle, const GatewayFailure& failure) {
+  const Error& error = failure.error;
+  if (!error.privateDetail.empty()) {
+    logLine(LogLevel::kInfo, "gateway of " + handle + ", " + failure.origin + ": " + error.message + ": " +
+                                 toUtf8(error.privateDetail));
+  }
+  peer.notifyHost("gateway.error", {{"handle", handle},
+                                    {"code", wireCode(error.kind).name},
+                                    {"message", error.hint.empty() ? error.message : error.message + ". " + error.hint},
+                                    {"origin", failure.origin}});
+}
 
 void addBackendMethods(MethodTable& table, Backend& backend, MethodSettings settings) {
   table.setGate([&backend] { return backend.open(); });

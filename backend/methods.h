@@ -16,6 +16,9 @@ struct MethodSettings {
   std::function<Peer*()> peer;
 };
 
+/// `gateway.error` to the host, and a line with the private detail to the log.
+void tellGatewayFailure(Peer& peer, const std::string& handle, const GatewayFailure& failure);
+
 /// Both arguments must outlive the table.
 void addBackendMethods(MethodTable& table, Backend& backend, MethodSettings settings);
 

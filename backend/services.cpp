@@ -9,6 +9,8 @@
 namespace stitchkit {
 namespace {
 
+constexpr const char* kGatewaySocket = "gateway.sock";
+
 std::string realResolvConf() {
   char real[PATH_MAX];
   return ::realpath("/etc/resolv.conf", real) != nullptr ? std::string(real) : std::string();
@@ -24,7 +26,12 @@ BackendServices::BackendServices(AsioLoop& ownLoop, Workers& ownWorkers, Backend
       templates(layout),
       sessions(layout),
       system(probeSystemLayout()),
-      support(config.stateDirectory + "/support") {}
+      support(config.stateDirectory + "/support"),
+      gateway(config.gateway) {}
+
+Result<UniqueFd> openGatewaySocket(const StoredSession& session) {
+  return listenInDirectory(session.stagingPath(), kGatewaySocket);
+}
 
 Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& services, const StoredSession& session,
                                                            const NetworkPolicy& policy, const Resources& resources) {
@@ -40,6 +47,7 @@ Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& serv
   profile.workspace = session.workspacePath();
   profile.etcDirectory = support->etcDirectory;
   profile.helper = support->helper;
+  profile.gateway = session.stagingPath() + "/" + kGatewaySocket;
   profile.network = policy.kind() == NetworkPolicy::Kind::kAllowAll ? NetworkMode::kHost : NetworkMode::kDenied;
   profile.resolvConf = policy.kind() == NetworkPolicy::Kind::kAllowAll ? realResolvConf() : std::string();
   profile.tmpBytes = resources.tmpBytes;

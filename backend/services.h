@@ -9,6 +9,7 @@
 #include "backend/launch/warden.h"
 #include "backend/requests.h"
 #include "backend/storage/session_store.h"
+#include "gateway/gateway.h"
 #include "rpc/asio_loop.h"
 #include "rpc/workers.h"
 
@@ -21,6 +22,7 @@ struct BackendConfig {
   std::string bubblewrap = "/usr/bin/bwrap";
   int maxConcurrentCommands = 8;
   std::shared_ptr<Warden> warden;  ///< ends guests when the sidecar was killed
+  GatewayOptions gateway;
   bool staysRoot = false;  ///< --allow-root: what root could write below /proc is covered, and the grade says so
 };
 
@@ -36,7 +38,11 @@ struct BackendServices {
   const SessionStore sessions;
   const SystemLayout system;
   SupportFiles support;
+  GatewayThread gateway;
 };
+
+/// A listening socket for the session's gateway, where its guests will find it. Blocks on the disk.
+Result<UniqueFd> openGatewaySocket(const StoredSession& session);
 
 /// The launch profile of a session. Makes the support files when they are not there; blocks on the disk.
 Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& services, const StoredSession& session,

@@ -38,7 +38,8 @@ void proveIsolation(BackendServices& services, const PreparedProfile& profile,
               });
 }
 
-SessionHandle::SessionHandle(BackendServices& services, std::string id, HandleParts parts)
+SessionHandle::SessionHandle(BackendServices& services, std::string id, HandleParts parts,
+                             Gateway::OnFailure onGatewayFailure)
     : services_(services),
       id_(std::move(id)),
       state_(parts.session->state()),
@@ -46,6 +47,7 @@ SessionHandle::SessionHandle(BackendServices& services, std::string id, HandlePa
       profile_(std::move(parts.profile)),
       policy_(parts.policy),
       resources_(std::move(parts.resources)),
+      gateway_(services.loop, services.gateway, std::move(parts.gatewaySocket), policy_, std::move(onGatewayFailure)),
       files_(std::make_shared<SessionFiles>(
           services, session_, [this] { return profile_; }, [this] { finishStopWhenQuiet(); })) {}
 
@@ -75,6 +77,10 @@ Result<std::shared_ptr<Guest>> SessionHandle::start(Command command, std::string
     return Error(ErrorKind::kBusy, "Too many commands are live")
         .withDetail("limit", std::int64_t{services_.config.maxConcurrentCommands})
         .withHint("Wait for one to end, or start the sidecar with a larger --max-concurrent-commands.");
+  }
+  if (policy_.kind() == NetworkPolicy::Kind::kAllowList) {
+    // In front, so that what the command declares wins.
+    command.environment.emplace(command.environment.begin(), "STITCHKIT_GATEWAY", kGuestGatewayPath);
   }
   command.maxFileBytes = resources_.maxFileBytes;
   command.maxOpenFiles = resources_.maxOpenFiles;
@@ -112,6 +118,7 @@ std::shared_ptr<ToolSession> SessionHandle::tools() {
 
 void SessionHandle::setOutputPaused(bool paused) {
   outputPaused_ = paused;
+  gateway_.setPaused(paused);
   const auto guests = live_;
   for (const auto& [number, guest] : guests) {
     if (paused) {
@@ -146,6 +153,10 @@ void SessionHandle::setNetworkPolicy(NetworkPolicy policy, std::function<void(Re
     done(Error(ErrorKind::kBusy, "Commands are live").withHint("Change the policy when they have ended."));
     return;
   }
+  if (policy == policy_) {
+    done(grade());
+    return;
+  }
   policyChanging_ = true;
   ++probes_;
   const auto finish = [self = shared_from_this(), done](Result<Grade> grade) {
@@ -170,11 +181,20 @@ void SessionHandle::setNetworkPolicy(NetworkPolicy policy, std::function<void(Re
                            finish(std::move(proven).error());
                            return;
                          }
-                         self->profile_ = made;
-                         self->policy_ = policy;
-                         finish(self->grade());
+                         self->setProvenPolicy(made, policy, finish);
                        });
       });
+}
+
+// Guests of the old profile are gone, and what they had in flight ends before the new policy is answered.
+void SessionHandle::setProvenPolicy(std::shared_ptr<const PreparedProfile> profile, const NetworkPolicy& policy,
+                                    std::function<void(Result<Grade>)> finish) {
+  gateway_.setPolicy(policy, [self = shared_from_this(), profile = std::move(profile), policy,
+                              finish = std::move(finish)] {
+    self->profile_ = profile;
+    self->policy_ = policy;
+    finish(self->grade());
+  });
 }
 
 void SessionHandle::stop(Done done) {
@@ -208,6 +228,10 @@ void SessionHandle::beginStop() {
   for (const auto& [number, guest] : guests) {
     guest->kill(EndCause::kStopped);
   }
+  gateway_.close([self = shared_from_this()] {
+    self->gatewayOpen_ = false;
+    self->finishStopWhenQuiet();
+  });
   files_->stop();
   if (tools_) {
     tools_->stop();
@@ -218,7 +242,7 @@ void SessionHandle::beginStop() {
 // The lease is freed (and files are removed) on a worker, when nothing that could touch the workspace is left.
 void SessionHandle::finishStopWhenQuiet() {
   if (stage_ != Stage::kStopping || releasing_ || !live_.empty() || files_->active() != 0 || toolsActive() ||
-      probes_ != 0) {
+      probes_ != 0 || gatewayOpen_) {
     return;
   }
   releasing_ = true;

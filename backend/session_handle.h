@@ -21,6 +21,7 @@ struct HandleParts {
   std::shared_ptr<const PreparedProfile> profile;
   NetworkPolicy policy;
   Resources resources;
+  UniqueFd gatewaySocket;
 };
 
 /// Loop-thread only; callbacks are called on the loop.
@@ -28,7 +29,7 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
  public:
   using Done = std::function<void(Result<void>)>;
 
-  SessionHandle(BackendServices& services, std::string id, HandleParts parts);
+  SessionHandle(BackendServices& services, std::string id, HandleParts parts, Gateway::OnFailure onGatewayFailure);
 
   [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] Grade grade() const { return gradeOf(services_, policy_); }
@@ -56,13 +57,15 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   /// Stops, then removes the session's files. SANDBOX_BUSY when another handle owns the session by now.
   void remove(Done done);
 
-  /// The host does not read: no output is read from guests meanwhile.
+  /// The host does not read: no output is read from guests meanwhile, and no request of theirs goes to an upstream.
   void setOutputPaused(bool paused);
 
  private:
   enum class Stage : std::uint8_t { kLive, kStopping, kStopped, kDeleted };
 
   [[nodiscard]] bool toolsActive() const { return tools_ && tools_->active() != 0; }
+  void setProvenPolicy(std::shared_ptr<const PreparedProfile> profile, const NetworkPolicy& policy,
+                       std::function<void(Result<Grade>)> finish);
   void beginStop();
   void finishStopWhenQuiet();
   void onReleased(Result<void> removed, bool wasRemoval);
@@ -75,6 +78,8 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   std::shared_ptr<const PreparedProfile> profile_;
   NetworkPolicy policy_;
   Resources resources_;
+  Gateway gateway_;
+  bool gatewayOpen_ = true;
   std::shared_ptr<SessionFiles> files_;
   std::shared_ptr<SessionTools> tools_;  // once somebody asked for it
   std::unordered_map<std::uint64_t, std::shared_ptr<Guest>> live_;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gateway/header_fields.h"
 #include "gateway/request_target.h"
 
 namespace stitchkit {
@@ -32,8 +33,7 @@ std::set<std::string, std::less<>> namedByConnection(const GuestRequest& request
     boost::algorithm::split(tokens, field.value, boost::algorithm::is_any_of(","));
     for (std::string& token : tokens) {
       boost::algorithm::trim(token);
-      boost::algorithm::to_lower(token, std::locale::classic());
-      names.insert(std::move(token));
+      names.insert(lowerCaseAscii(token));
     }
   }
   return names;

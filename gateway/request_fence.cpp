@@ -8,6 +8,7 @@
 
 #include "gateway/beast_feed.h"
 #include "gateway/header_block.h"
+#include "gateway/header_fields.h"
 #include "rpc/base/limits.h"
 
 namespace stitchkit {
@@ -109,10 +110,7 @@ void RequestFence::takeFields() {
   request_.target = std::string(message.target());
   request_.keepAlive = message.keep_alive();
   for (const auto& field : message) {
-    std::string name(field.name_string());
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    request_.fields.push_back({std::move(name), std::string(field.value())});
+    request_.fields.push_back({lowerCaseAscii(field.name_string()), std::string(field.value())});
   }
 }
 

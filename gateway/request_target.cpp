@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "gateway/header_fields.h"
+
 namespace stitchkit {
 namespace {
 
@@ -20,17 +22,13 @@ bool escapesAreWhole(std::string_view text) {
   return true;
 }
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 // Takes a dot, plain or as `%2e`, from the front.
 bool takeDot(std::string_view& text) {
   if (text.starts_with('.')) {
     text.remove_prefix(1);
     return true;
   }
-  if (text.size() >= 3 && text[0] == '%' && text[1] == '2' && lower(text[2]) == 'e') {
+  if (text.size() >= 3 && text[0] == '%' && text[1] == '2' && (text[2] | ' ') == 'e') {
     text.remove_prefix(3);
     return true;
   }
@@ -132,8 +130,7 @@ boost::system::result<RequestTarget, TargetFault> parseRequestTarget(std::string
 }
 
 bool pathIsAmbiguous(std::string_view path) {
-  std::string folded(path);
-  std::transform(folded.begin(), folded.end(), folded.begin(), lower);
+  const std::string folded = lowerCaseAscii(path);
   for (const std::string_view hidden : {"%2f", "%5c", "%00"}) {
     if (folded.find(hidden) != std::string::npos) {
       return true;

@@ -7,6 +7,7 @@
 
 #include "gateway/beast_feed.h"
 #include "gateway/header_block.h"
+#include "gateway/header_fields.h"
 #include "rpc/base/limits.h"
 
 namespace stitchkit {
@@ -92,10 +93,7 @@ Result<void> ResponseFence::finishHeader() {
     return {};
   }
   for (const auto& field : parser_->get()) {
-    std::string name(field.name_string());
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    fields_.push_back({std::move(name), std::string(field.value())});
+    fields_.push_back({lowerCaseAscii(field.name_string()), std::string(field.value())});
   }
   if (Result<void> sound = judge(); !sound) {
     return sound;
@@ -103,7 +101,7 @@ Result<void> ResponseFence::finishHeader() {
   header_ = {};
   parser_->body_limit(bodyLimit_);
   parser_->eager(true);
-  complete_ = parser_->is_done() || toHead_ || status == 204 || parser_->content_length() == 0U;
+  complete_ = parser_->is_done() || toHead_ || status == 204 || parser_->content_length() == boost::optional<std::uint64_t>(0);
   return {};
 }
 

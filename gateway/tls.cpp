@@ -76,7 +76,8 @@ Result<SslPtr> TlsContext::connect(const Origin& origin, int socket) {
   } else if (ready) {
     ::SSL_set_hostflags(ssl.get(), X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     ready = ::SSL_set1_host(ssl.get(), origin.host.c_str()) == 1 &&
-            ::SSL_set_tlsext_host_name(ssl.get(), origin.host.c_str()) == 1;
+            ::SSL_ctrl(ssl.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                       const_cast<char*>(origin.host.c_str())) == 1;
   }
   if (!ready) {
     return tlsError(tlsErrorText());

@@ -66,6 +66,9 @@ std::vector<std::string> bubblewrapArguments(const LaunchProfile& profile) {
     append(arguments, {"--ro-bind", profile.resolvConf, "/etc/resolv.conf"});
   }
   append(arguments, {"--dir", "/run", "--ro-bind", profile.helper, kGuestHelperPath});
+  if (!profile.gateway.empty()) {
+    append(arguments, {"--ro-bind", profile.gateway, kGuestGatewayPath});
+  }
   append(arguments, {"--bind", profile.workspace, "/workspace", "--chdir", "/", "--remount-ro", "/"});
   return arguments;
 }

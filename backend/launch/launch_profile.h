@@ -22,6 +22,8 @@ enum class NetworkMode : std::uint8_t {
 
 /// Where the launch helper is in the guest; beside it is room for other files that the sidecar lends.
 inline constexpr char kGuestHelperPath[] = "/run/stitchkit-launch";
+/// The network gateway in the guest (PROTOCOL.md, 6).
+inline constexpr char kGuestGatewayPath[] = "/run/stitchkit-network.sock";
 /// Bytes of the guest's /dev/shm: for semaphores and process pools, no store for files.
 inline constexpr std::uint64_t kSharedMemoryBytes = 64U * 1024 * 1024;
 
@@ -30,6 +32,7 @@ struct LaunchProfile {
   std::string workspace;     ///< host directory that becomes /workspace, writable
   std::string etcDirectory;  ///< SupportFiles: becomes /etc, read-only
   std::string helper;        ///< SupportFiles: becomes kGuestHelperPath, read-only
+  std::string gateway;       ///< the host's socket that becomes kGuestGatewayPath; "" for none
   std::string resolvConf;    ///< the host's real resolv.conf; bound only under kHost; "" when it has none
   NetworkMode network = NetworkMode::kDenied;
   std::uint64_t tmpBytes = 0;  ///< size of /tmp

@@ -39,6 +39,8 @@ class StoredSession {
   [[nodiscard]] const ContainedDirectory& workspace() const noexcept { return workspace_; }
   /// For ContainedDirectory::replaceFile.
   [[nodiscard]] StagingDirectory& staging() const noexcept { return *stagingDirectory_; }
+  /// A directory of this owner's, beside what is durable: gone with this object, swept when the owner was killed.
+  [[nodiscard]] std::string stagingPath() const { return staging_.path(); }
   /// The workspace's path on the host. It changes with publish().
   [[nodiscard]] std::string workspacePath() const;
 
