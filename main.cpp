@@ -91,8 +91,8 @@ class Sidecar {
 
  private:
   BackendConfig backendConfig(const CommandLine& line) const {
-    return {privilege_.stateDirectory,  line.name, line.bubblewrap,
-            line.maxConcurrentCommands, nullptr,   line.gateway,    privilege_.stayedRoot};
+    return {privilege_.stateDirectory, line.name, line.bubblewrap, line.maxConcurrentCommands, nullptr, line.gateway,
+            privilege_.stayedRoot};
   }
 
   Backend::Hooks hooks() {

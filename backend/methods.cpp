@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "rpc/base/base64.h"
-#include "rpc/base/log.h"
 #include "rpc/base/limits.h"
+#include "rpc/base/log.h"
 #include "rpc/base/utf8.h"
 #include "rpc/peer.h"
 #include "rpc/wire_error.h"
@@ -352,8 +352,8 @@ void addProcessMethods(MethodTable& table, Backend& backend) {
 void tellGatewayFailure(Peer& peer, const std::string& handle, const GatewayFailure& failure) {
   const Error& error = failure.error;
   if (!error.privateDetail.empty()) {
-    logLine(LogLevel::kInfo, "gateway of " + handle + ", " + failure.origin + ": " + error.message + ": " +
-                                 toUtf8(error.privateDetail));
+    logLine(LogLevel::kInfo,
+            "gateway of " + handle + ", " + failure.origin + ": " + error.message + ": " + toUtf8(error.privateDetail));
   }
   peer.notifyHost("gateway.error", {{"handle", handle},
                                     {"code", wireCode(error.kind).name},

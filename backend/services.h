@@ -38,7 +38,7 @@ struct BackendServices {
   const SessionStore sessions;
   const SystemLayout system;
   SupportFiles support;
-  GatewayThread gateway;
+  GatewayThreads gateway;
 };
 
 /// A listening socket for the session's gateway, where its guests will find it. Blocks on the disk.

@@ -189,12 +189,12 @@ void SessionHandle::setNetworkPolicy(NetworkPolicy policy, std::function<void(Re
 // Guests of the old profile are gone, and what they had in flight ends before the new policy is answered.
 void SessionHandle::setProvenPolicy(std::shared_ptr<const PreparedProfile> profile, const NetworkPolicy& policy,
                                     std::function<void(Result<Grade>)> finish) {
-  gateway_.setPolicy(policy, [self = shared_from_this(), profile = std::move(profile), policy,
-                              finish = std::move(finish)] {
-    self->profile_ = profile;
-    self->policy_ = policy;
-    finish(self->grade());
-  });
+  gateway_.setPolicy(policy,
+                     [self = shared_from_this(), profile = std::move(profile), policy, finish = std::move(finish)] {
+                       self->profile_ = profile;
+                       self->policy_ = policy;
+                       finish(self->grade());
+                     });
 }
 
 void SessionHandle::stop(Done done) {

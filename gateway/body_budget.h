@@ -7,8 +7,8 @@
 
 namespace stitchkit {
 
-/// First come, first served, so that a large body is not passed over for ever. Whoever has its share can finish, so that
-/// nobody waits for somebody who waits. One thread.
+/// First come, first served, so that a large body is not passed over for ever. Whoever has its share can finish, so
+/// that nobody waits for somebody who waits. One thread.
 class BodyBudget {
  public:
   explicit BodyBudget(std::uint64_t bytes) : bytes_(bytes) {}

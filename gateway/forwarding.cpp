@@ -49,15 +49,15 @@ bool isInjected(const Rule& rule, std::string_view name) {
 }
 
 bool isControlFree(std::string_view value) {
-  return std::none_of(value.begin(), value.end(), [](char c) {
-    return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f';
-  });
+  return std::none_of(value.begin(), value.end(),
+                      [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f'; });
 }
 
 std::string responseHead(unsigned status, bool keepAlive) {
-  const boost::beast::string_view words = boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(status));
-  return "HTTP/1.1 " + std::to_string(status) + " " + std::string(words) + "\r\nconnection: " +
-         (keepAlive ? "keep-alive" : "close") + "\r\n";
+  const boost::beast::string_view words =
+      boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(status));
+  return "HTTP/1.1 " + std::to_string(status) + " " + std::string(words) +
+         "\r\nconnection: " + (keepAlive ? "keep-alive" : "close") + "\r\n";
 }
 
 }  // namespace
@@ -174,8 +174,9 @@ std::string guestResponse(const UpstreamResponse& response, const Rule& rule, bo
 }
 
 std::string guestResponse(const Refusal& refusal, bool toHead, bool keepAlive) {
-  return responseHead(refusal.status, keepAlive) + "content-type: text/plain; charset=utf-8\r\ncontent-length: " +
-         std::to_string(refusal.body.size()) + "\r\n\r\n" + (toHead ? "" : refusal.body);
+  return responseHead(refusal.status, keepAlive) +
+         "content-type: text/plain; charset=utf-8\r\ncontent-length: " + std::to_string(refusal.body.size()) +
+         "\r\n\r\n" + (toHead ? "" : refusal.body);
 }
 
 }  // namespace stitchkit

@@ -4,8 +4,9 @@
 #include <string>
 #include <variant>
 
-#include "gateway/http_exchange.h"
 #include "gateway/request_fence.h"
+#include "gateway/request_writer.h"
+#include "gateway/response_fence.h"
 
 namespace stitchkit {
 
@@ -33,8 +34,8 @@ struct Admission {
 /// Judges a request whose header is there.
 std::variant<Admission, Refusal> admit(const GuestRequest& request, const NetworkPolicy& policy);
 
-/// The upstream's request: method and target, the guest's fields that may travel and that its `Connection` does not name,
-/// and the injected ones instead of any that it sent. The body is the guest's; `request` must outlive it.
+/// The upstream's request: method and target, the guest's fields that may travel and that its `Connection` does not
+/// name, and the injected ones instead of any that it sent. The body is the guest's; `request` must outlive it.
 UpstreamRequest upstreamRequest(const GuestRequest& request, const Admission& admission);
 
 /// The guest's response as bytes.

@@ -1,10 +1,12 @@
 #include "gateway/gateway.h"
 
-#include <boost/asio/post.hpp>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <boost/asio/post.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -20,14 +22,20 @@ Error noGateway(const char* operation, int number) {
 
 }  // namespace
 
-GatewayThread::GatewayThread(GatewayOptions options)
-    : tls_(std::move(options.caFile)), settings_{systemLookup, options.privateNames, tls_}, thread_([this] {
-        context_.run();
-      }) {}
+GatewayThreads::GatewayThreads(GatewayOptions options) : tls_(std::move(options.caFile)) {
+  // More than a few would only wait for each other's memory; one alone is what a busy handle is limited by.
+  const std::size_t count = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
+  for (std::size_t i = 0; i < count; ++i) {
+    threads_.push_back(std::make_unique<Thread>(tls_, options.privateNames));
+    threads_.back()->thread = std::thread([&context = threads_.back()->context] { context.run(); });
+  }
+}
 
-GatewayThread::~GatewayThread() {
-  context_.stop();
-  thread_.join();
+GatewayThreads::~GatewayThreads() {
+  for (const auto& thread : threads_) {
+    thread->context.stop();
+    thread->thread.join();
+  }
 }
 
 Result<UniqueFd> listenInDirectory(const std::string& directory, const std::string& name) {
@@ -60,30 +68,46 @@ Result<UniqueFd> listenInDirectory(const std::string& directory, const std::stri
   return socket;
 }
 
-Gateway::Gateway(Loop& loop, GatewayThread& thread, UniqueFd listening, NetworkPolicy policy, OnFailure onFailure)
-    : loop_(loop),
-      core_(std::make_shared<GatewayCore>(thread.context(), thread.calls(), thread.settings(), std::move(policy),
-                                          [&loop, onFailure = std::move(onFailure)](GatewayFailure failure) {
-                                            loop.post([onFailure, failure = std::move(failure)] { onFailure(failure); });
-                                          })) {
+Gateway::Gateway(Loop& loop, GatewayThreads& threads, UniqueFd listening, NetworkPolicy policy, OnFailure onFailure)
+    : loop_(loop) {
+  const auto slots = std::make_shared<RequestSlots>();
+  const auto tell = [&loop, onFailure = std::move(onFailure)](GatewayFailure failure) {
+    loop.post([onFailure, failure = std::move(failure)] { onFailure(failure); });
+  };
+  for (std::size_t i = 0; i < threads.count(); ++i) {
+    parts_.push_back(std::make_shared<GatewayCore>(threads.settings(i), slots, threads.count(), policy, tell));
+  }
   auto socket = std::make_shared<UniqueFd>(std::move(listening));
-  boost::asio::post(core_->context(), [core = core_, socket] { core->start(std::move(*socket)); });
+  std::vector<std::weak_ptr<GatewayCore>> parts(parts_.begin(), parts_.end());
+  boost::asio::post(parts_.front()->context(), [core = parts_.front(), parts = std::move(parts), socket] {
+    core->listen(std::move(*socket), parts);
+  });
+}
+
+// `done` comes on the loop when all parts have done it.
+void Gateway::onAll(const std::function<void(GatewayCore&)>& action, std::function<void()> done) {
+  const auto left = std::make_shared<std::atomic<std::size_t>>(parts_.size());
+  const auto shared = std::make_shared<std::function<void()>>(std::move(done));
+  for (const auto& part : parts_) {
+    boost::asio::post(part->context(), [part, action, left, shared, &loop = loop_] {
+      action(*part);
+      if (--*left == 0) {
+        loop.post(std::move(*shared));
+      }
+    });
+  }
 }
 
 void Gateway::setPolicy(NetworkPolicy policy, std::function<void()> done) {
-  boost::asio::post(core_->context(), [core = core_, policy = std::move(policy), &loop = loop_, done = std::move(done)] {
-    core->setPolicy(policy, [&loop, done] { loop.post(done); });
-  });
+  onAll([policy = std::move(policy)](GatewayCore& core) { core.setPolicy(policy); }, std::move(done));
 }
 
 void Gateway::close(std::function<void()> done) {
-  boost::asio::post(core_->context(), [core = core_, &loop = loop_, done = std::move(done)] {
-    core->close([&loop, done] { loop.post(done); });
-  });
+  onAll([](GatewayCore& core) { core.close(); }, std::move(done));
 }
 
 void Gateway::setPaused(bool paused) {
-  boost::asio::post(core_->context(), [core = core_, paused] { core->setPaused(paused); });
+  onAll([paused](GatewayCore& core) { core.setPaused(paused); }, [] {});
 }
 
 }  // namespace stitchkit

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "gateway/gateway_core.h"
 #include "rpc/loop.h"
@@ -19,26 +20,31 @@ struct GatewayOptions {
   bool privateNames = false;  ///< --private-origins
 };
 
-/// The thread that serves all gateways, and the threads of their calls. Nothing of a guest's is read anywhere else, and
-/// each call of it is bounded, so that one handle cannot keep it from another. Outlives every Gateway.
-class GatewayThread {
+/// The threads that serve all gateways: nothing of a guest's or an upstream's is read anywhere else. They never block,
+/// and take from each connection in turn so much at a time, so that one handle cannot keep them from another. Outlives
+/// every Gateway.
+class GatewayThreads {
  public:
-  explicit GatewayThread(GatewayOptions options);
-  ~GatewayThread();
-  GatewayThread(const GatewayThread&) = delete;
-  GatewayThread& operator=(const GatewayThread&) = delete;
+  explicit GatewayThreads(GatewayOptions options);
+  ~GatewayThreads();
+  GatewayThreads(const GatewayThreads&) = delete;
+  GatewayThreads& operator=(const GatewayThreads&) = delete;
 
-  [[nodiscard]] boost::asio::io_context& context() { return context_; }
-  [[nodiscard]] CallThreads& calls() { return calls_; }
-  [[nodiscard]] const UpstreamSettings& settings() const { return settings_; }
+  [[nodiscard]] std::size_t count() const { return threads_.size(); }
+  [[nodiscard]] const UpstreamSettings& settings(std::size_t index) const { return threads_[index]->settings; }
 
  private:
+  struct Thread {
+    Thread(TlsContext& tls, bool privateNames) : settings{context, tls, systemLookup, privateNames} {}
+
+    boost::asio::io_context context{1};
+    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work{context.get_executor()};
+    UpstreamSettings settings;
+    std::thread thread;
+  };
+
   TlsContext tls_;
-  UpstreamSettings settings_;
-  boost::asio::io_context context_{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
-  CallThreads calls_;
-  std::thread thread_;
+  std::vector<std::unique_ptr<Thread>> threads_;
 };
 
 /// A listening Unix socket `name` in a directory, in the place of a stale one. Only the sidecar's own user may connect,
@@ -51,17 +57,19 @@ class Gateway {
   using OnFailure = std::function<void(const GatewayFailure&)>;
 
   /// @param listening of listenInDirectory().
-  Gateway(Loop& loop, GatewayThread& thread, UniqueFd listening, NetworkPolicy policy, OnFailure onFailure);
+  Gateway(Loop& loop, GatewayThreads& threads, UniqueFd listening, NetworkPolicy policy, OnFailure onFailure);
 
   /// Ends what is in flight; when `done` is called no request of the former policy will send another byte.
   void setPolicy(NetworkPolicy policy, std::function<void()> done);
-  /// The same for good. Must be called, and its `done` awaited, before the thread ends.
+  /// The same for good. Its `done` must be awaited before the threads end.
   void close(std::function<void()> done);
   void setPaused(bool paused);
 
  private:
+  void onAll(const std::function<void(GatewayCore&)>& action, std::function<void()> done);
+
   Loop& loop_;
-  std::shared_ptr<GatewayCore> core_;
+  std::vector<std::shared_ptr<GatewayCore>> parts_;  // one a thread
 };
 
 }  // namespace stitchkit

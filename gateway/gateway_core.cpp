@@ -1,7 +1,7 @@
 #include "gateway/gateway_core.h"
 
-#include <boost/asio/post.hpp>
 #include <sys/socket.h>
+#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -17,19 +17,20 @@ using Guests = boost::asio::local::stream_protocol;
 
 }  // namespace
 
-GatewayCore::GatewayCore(boost::asio::io_context& context, CallThreads& threads, const UpstreamSettings& settings,
+GatewayCore::GatewayCore(const UpstreamSettings& settings, std::shared_ptr<RequestSlots> slots, std::size_t share,
                          NetworkPolicy policy, OnFailure onFailure)
-    : context_(context),
-      threads_(threads),
-      settings_(settings),
-      policy_(std::move(policy)),
+    : settings_(settings),
+      slots_(std::move(slots)),
+      share_(share),
+      policy_(std::make_shared<const ServedPolicy>(std::move(policy))),
       onFailure_(std::move(onFailure)),
-      acceptor_(context),
-      acceptAgain_(context),
-      poolTimer_(context),
-      bodies_(limits::kGatewayHeldBodyBytes) {}
+      acceptor_(settings.context),
+      acceptAgain_(settings.context),
+      poolTimer_(settings.context),
+      bodies_(limits::kGatewayHeldBodyBytes / share) {}
 
-void GatewayCore::start(UniqueFd listening) {
+void GatewayCore::listen(UniqueFd listening, std::vector<std::weak_ptr<GatewayCore>> parts) {
+  parts_ = std::move(parts);
   boost::system::error_code ec;
   acceptor_.assign(Guests(), listening.get(), ec);
   if (!ec) {
@@ -58,22 +59,41 @@ void GatewayCore::onAccept(boost::system::error_code ec, Guests::socket socket) 
     });
     return;
   }
-  if (drained_.empty()) {
-    if (makeRoom()) {
-      auto connection = std::make_shared<GuestConnection>(shared_from_this(), std::move(socket));
-      connections_.insert(connection);
-      connection->start();
-    } else {
-      const std::string busy = guestResponse(busyRefusal(), false, false);
-      ::send(socket.native_handle(), busy.data(), busy.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    }
-  }
+  dealOut(UniqueFd(socket.release(ec)));
   accept();
+}
+
+void GatewayCore::dealOut(UniqueFd guest) {
+  const auto part = parts_[nextPart_++ % parts_.size()].lock();
+  if (part.get() == this) {
+    serve(std::move(guest));
+  } else if (part) {
+    auto given = std::make_shared<UniqueFd>(std::move(guest));
+    boost::asio::post(part->context(), [part, given] { part->serve(std::move(*given)); });
+  }
+}
+
+void GatewayCore::serve(UniqueFd guest) {
+  Guests::socket socket(settings_.context);
+  boost::system::error_code ec;
+  socket.assign(Guests(), guest.get(), ec);
+  if (ec || closed_) {
+    return;
+  }
+  [[maybe_unused]] const int owned = guest.release();
+  if (makeRoom()) {
+    auto connection = std::make_shared<GuestConnection>(shared_from_this(), std::move(socket));
+    connections_.insert(connection);
+    connection->start();
+  } else {
+    const std::string busy = guestResponse(busyRefusal(), false, false);
+    ::send(socket.native_handle(), busy.data(), busy.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
 }
 
 // With all places taken the connection that has been idle for longest goes.
 bool GatewayCore::makeRoom() {
-  if (connections_.size() < limits::kGatewayConnections) {
+  if (connections_.size() < limits::kGatewayConnections / share_) {
     return true;
   }
   std::shared_ptr<GuestConnection> oldest;
@@ -87,26 +107,6 @@ bool GatewayCore::makeRoom() {
     oldest->end();
   }
   return oldest != nullptr;
-}
-
-std::shared_ptr<const Redactor> GatewayCore::redactorFor(const Rule& rule) {
-  std::shared_ptr<const Redactor>& redactor = redactors_[&rule];
-  if (!redactor) {
-    redactor = std::make_shared<const Redactor>(rule.headers);
-  }
-  return redactor;
-}
-
-bool GatewayCore::takeSlot() {
-  if (slots_ >= limits::kGatewayRequests) {
-    return false;
-  }
-  ++slots_;
-  return true;
-}
-
-void GatewayCore::giveSlotBack() {
-  --slots_;
 }
 
 bool GatewayCore::mayCall(const std::shared_ptr<GuestConnection>& owner) {
@@ -128,28 +128,9 @@ void GatewayCore::setPaused(bool paused) {
   }
 }
 
-void GatewayCore::call(UpstreamCall call, std::function<void(CallResult)> done) {
-  ++calls_;
-  auto shared = std::make_shared<UpstreamCall>(std::move(call));
-  std::function<void(CallResult)> finish = [self = shared_from_this(), done = std::move(done)](CallResult result) {
-    done(std::move(result));
-    --self->calls_;
-    self->watchPool();
-    self->finishDrain();
-  };
-  // What belongs to this thread goes back to it whole: nothing of a connection may be destroyed on the other one.
-  const bool begun = threads_.run([&context = context_, &settings = settings_, shared, finish, pool = pool_]() mutable {
-    auto result = std::make_shared<CallResult>(runUpstreamCall(*shared, *pool, settings));
-    shared.reset();
-    boost::asio::post(context, [finish = std::exchange(finish, nullptr), result] { finish(std::move(*result)); });
-  });
-  if (!begun) {
-    boost::asio::post(context_, [finish, shared] {
-      finish({guestResponse(upstreamRefusal(), false, false),
-              GatewayFailure{Error(ErrorKind::kInternal, "The request could not be begun: there are no more threads"),
-                             shared->admission.rule->origin.text()}});
-    });
-  }
+std::shared_ptr<UpstreamCall> GatewayCore::makeCall(UpstreamCall::Parts parts) {
+  watchPool();
+  return std::make_shared<UpstreamCall>(settings_, pool_, std::move(parts));
 }
 
 // Kept connections that the upstream closes meanwhile would lie about, half closed.
@@ -170,42 +151,27 @@ void GatewayCore::remove(const std::shared_ptr<GuestConnection>& connection) {
   connections_.erase(connection);
 }
 
-void GatewayCore::setPolicy(NetworkPolicy policy, std::function<void()> done) {
-  drain([self = shared_from_this(), policy = std::move(policy), done = std::move(done)] {
-    self->redactors_.clear();
-    self->policy_ = policy;
-    done();
-  });
+void GatewayCore::setPolicy(NetworkPolicy policy) {
+  endAll();
+  policy_ = std::make_shared<const ServedPolicy>(std::move(policy));
 }
 
-void GatewayCore::close(std::function<void()> done) {
+void GatewayCore::close() {
+  closed_ = true;
   boost::system::error_code ignored;
   acceptor_.close(ignored);
   acceptAgain_.cancel();
-  drain([self = shared_from_this(), done = std::move(done)] {
-    self->poolTimer_.cancel();
-    self->policy_ = NetworkPolicy();
-    self->redactors_.clear();
-    done();
-  });
+  endAll();
+  poolTimer_.cancel();
+  policy_ = std::make_shared<const ServedPolicy>(NetworkPolicy());
 }
 
-void GatewayCore::drain(std::function<void()> drained) {
-  drained_.push_back(std::move(drained));
+void GatewayCore::endAll() {
   const auto connections = connections_;
   for (const auto& connection : connections) {
     connection->end();
   }
   pool_->clear();
-  finishDrain();
-}
-
-void GatewayCore::finishDrain() {
-  if (calls_ == 0) {
-    for (const auto& drained : std::exchange(drained_, {})) {
-      drained();
-    }
-  }
 }
 
 }  // namespace stitchkit

@@ -1,12 +1,9 @@
 #include "gateway/guest_connection.h"
 
 #include <boost/asio/post.hpp>
-#include <boost/asio/write.hpp>
-#include <poll.h>
-#include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <utility>
 
 #include "rpc/base/limits.h"
@@ -14,16 +11,11 @@
 namespace stitchkit {
 namespace {
 
-constexpr std::size_t kReadAtOnce = 16U * 1024;
+// A call that takes longer watches whether its guest is still there; most are over by then.
+constexpr std::chrono::milliseconds kWatchAfter{50};
 
 GatewayClock::time_point inMs(GatewayClock::time_point from, std::int64_t milliseconds) {
   return from + std::chrono::milliseconds(milliseconds);
-}
-
-// The guest's end is closed, not merely finished with sending.
-bool guestIsGone(int socket) {
-  pollfd polled{socket, 0, 0};
-  return ::poll(&polled, 1, 0) == 1 && (polled.revents & (POLLHUP | POLLERR)) != 0;
 }
 
 }  // namespace
@@ -36,8 +28,6 @@ GuestConnection::GuestConnection(std::shared_ptr<GatewayCore> core, boost::asio:
       deadline_(began_) {}
 
 void GuestConnection::start() {
-  boost::system::error_code ignored;
-  socket_.non_blocking(true, ignored);
   setDeadline(inMs(began_, limits::kGatewayIdleMs));
   waitForBytes();
 }
@@ -50,92 +40,66 @@ std::optional<GatewayClock::time_point> GuestConnection::idleSince() const {
 }
 
 void GuestConnection::waitForBytes() {
-  if (!waiting_) {
-    waiting_ = true;
-    socket_.async_wait(socket_.wait_read, [self = shared_from_this()](boost::system::error_code ec) {
-      self->waiting_ = false;
-      if (!ec) {
-        self->onReadable();
-      }
-    });
-  }
-}
-
-void GuestConnection::onReadable() {
-  switch (phase_) {
-    case Phase::kReading:
-      takeBytes();
-      break;
-    case Phase::kLingering:
-      discardBytes();
-      break;
-    case Phase::kHeld:
-    case Phase::kCalling:
-    case Phase::kWriting:
-      watchGuest();
-      break;
-    case Phase::kEnded:
-      break;
-  }
-}
-
-void GuestConnection::takeBytes() {
-  if (waitsForBudget_) {
-    watchGuest();
-    return;
-  }
-  std::array<char, kReadAtOnce> buffer;
-  const ssize_t got = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), 0);
-  if (got > 0) {
-    consume({buffer.data(), static_cast<std::size_t>(got)});
-  } else if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-    waitForBytes();
-  } else {
-    end();
-  }
-}
-
-// While nothing is read from the guest: it may have left meanwhile, and then its request ends.
-void GuestConnection::watchGuest() {
-  if (guestIsGone(socket_.native_handle())) {
-    end();
-    return;
-  }
-  char byte = 0;
-  const ssize_t got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK);
-  if (got == 0) {
-    guestFinished_ = true;
-  } else if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-    waitForBytes();
-  }
-}
-
-void GuestConnection::consume(std::string_view bytes) {
-  while (phase_ == Phase::kReading) {
-    if (fence_->untouched() && !bytes.empty()) {
-      began_ = GatewayClock::now();
-      setDeadline(inMs(began_, limits::kGatewayHeaderMs));
+  socket_.onReadable([self = shared_from_this()] {
+    if (self->phase_ == Phase::kReading) {
+      self->read();
+    } else if (self->phase_ == Phase::kLingering) {
+      self->drop();
     }
-    bytes.remove_prefix(fence_->feed(bytes));
-    const RequestFence::State state = fence_->state();
-    if (state == RequestFence::State::kRefused) {
-      refuse(framingRefusal(fence_->status()), false);
-    } else if (state == RequestFence::State::kComplete) {
-      unread_ = bytes;
-      beginCall();
-    } else if (state == RequestFence::State::kHeaderDone) {
-      unread_ = bytes;
-      if (!onHeader()) {
-        return;
+  });
+}
+
+void GuestConnection::read() {
+  std::array<char, GuestSocket::kLookAtOnce> buffer;
+  std::string_view bytes;
+  switch (socket_.look(buffer.data(), bytes)) {
+    case GuestSocket::Look::kEnd:
+      end();
+      break;
+    case GuestSocket::Look::kNothing:
+      waitForBytes();
+      break;
+    case GuestSocket::Look::kBytes:
+      if (consume(bytes)) {
+        socket_.takeUsed();
+        waitForBytes();
       }
-      unread_.clear();
-    } else if (state == RequestFence::State::kBody && !bodyMayGrow()) {
-      unread_ = bytes;
-      waitForBytes();
-      return;
-    } else if (bytes.empty()) {
-      waitForBytes();
-      return;
+      break;
+  }
+}
+
+// @return whether the request needs more bytes.
+bool GuestConnection::consume(std::string_view bytes) {
+  if (fence_->untouched()) {
+    began_ = GatewayClock::now();
+    setDeadline(inMs(began_, limits::kGatewayHeaderMs));
+  }
+  while (true) {
+    const std::size_t taken = fence_->feed(bytes);
+    bytes.remove_prefix(taken);
+    socket_.used(taken);
+    switch (fence_->state()) {
+      case RequestFence::State::kRefused:
+        refuse(framingRefusal(fence_->status()), false);
+        return false;
+      case RequestFence::State::kComplete:
+        beginCall();
+        return false;
+      case RequestFence::State::kHeaderDone:
+        if (!onHeader()) {
+          return false;
+        }
+        break;
+      case RequestFence::State::kBody:
+        if (!bodyMayGrow()) {
+          return false;
+        }
+        [[fallthrough]];
+      case RequestFence::State::kHeader:
+        if (bytes.empty()) {
+          return true;
+        }
+        break;
     }
   }
 }
@@ -144,7 +108,7 @@ void GuestConnection::consume(std::string_view bytes) {
 bool GuestConnection::onHeader() {
   GuestRequest& request = fence_->request();
   setDeadline(inMs(began_, limits::kGatewayRequestMs));
-  auto judged = admit(request, core_->policy());
+  auto judged = admit(request, core_->policy()->policy());
   if (const auto* refusal = std::get_if<Refusal>(&judged)) {
     if (!refusal->reason.empty()) {
       core_->tell({Error(ErrorKind::kNetworkDenied, refusal->reason), refusal->origin});
@@ -154,12 +118,11 @@ bool GuestConnection::onHeader() {
   }
   if (!core_->mayCall(shared_from_this())) {
     phase_ = Phase::kHeld;
-    watchGuest();
     return false;
   }
   admission_ = std::get<Admission>(judged);
   if (request.contentLength.value_or(0) <= admission_->rule->maxRequestBytes) {
-    hasSlot_ = core_->takeSlot();
+    hasSlot_ = core_->slots().take();
     if (!hasSlot_) {
       refuse(busyRefusal(), request.keepAlive && !request.hasBody());
       return false;
@@ -177,18 +140,24 @@ void GuestConnection::resume() {
   if (phase_ == Phase::kHeld) {
     phase_ = Phase::kReading;
     if (onHeader()) {
-      consume(std::exchange(unread_, {}));
+      readOn();
     }
   }
 }
 
 void GuestConnection::sendContinue() {
   phase_ = Phase::kWriting;
-  write("HTTP/1.1 100 Continue\r\n\r\n", [this] {
-    phase_ = Phase::kReading;
-    const std::string bytes = std::exchange(unread_, {});
-    consume(bytes);
-  });
+  write("HTTP/1.1 100 Continue\r\n\r\n", &GuestConnection::readOn);
+}
+
+void GuestConnection::readOn() {
+  phase_ = Phase::kReading;
+  if (fence_->state() == RequestFence::State::kBody) {
+    waitForBytes();
+  } else if (consume({})) {
+    socket_.takeUsed();
+    waitForBytes();
+  }
 }
 
 // A large body needs its share of the memory before more of it is read.
@@ -203,9 +172,8 @@ bool GuestConnection::bodyMayGrow() {
     const auto self = weak.lock();
     self->heldBytes_ = share;
     boost::asio::post(self->core_->context(), [self] {
-      if (std::exchange(self->waitsForBudget_, false) && self->phase_ == Phase::kReading) {
-        const std::string bytes = std::exchange(self->unread_, {});
-        self->consume(bytes);
+      if (self->phase_ == Phase::kHeld) {
+        self->readOn();
       }
     });
   };
@@ -213,82 +181,55 @@ bool GuestConnection::bodyMayGrow() {
     heldBytes_ = share;
     return true;
   }
-  waitsForBudget_ = true;
+  socket_.takeUsed();
+  phase_ = Phase::kHeld;
   return false;
 }
 
 void GuestConnection::beginCall() {
   phase_ = Phase::kCalling;
-  signal_ = std::make_shared<CancelSignal>();
-  UpstreamCall call{std::move(fence_->request()), *admission_,
-                    core_->policy(),              core_->redactorFor(*admission_->rule),
-                    signal_,                      inMs(began_, limits::kGatewayRequestMs),
-                    false};
-  call.keepAlive = call.request.keepAlive && !guestFinished_;
-  if (Result<void> opened = signal_->open(); !opened) {
-    core_->tell({std::move(opened).error(), admission_->rule->origin.text()});
-    refuse(upstreamRefusal(), false);
+  const bool keepAlive = fence_->request().keepAlive;
+  call_ = core_->makeCall(
+      {std::move(fence_->request()), *admission_, core_->policy(), inMs(began_, limits::kGatewayRequestMs), keepAlive});
+  watched_ = false;
+  setDeadline(GatewayClock::now() + kWatchAfter);
+  call_->start(
+      [self = shared_from_this(), keepAlive](CallResult result) { self->onAnswer(std::move(result), keepAlive); });
+}
+
+void GuestConnection::onAnswer(CallResult result, bool keepAlive) {
+  call_.reset();
+  if (result.failure) {
+    core_->tell(std::move(*result.failure));
+  }
+  if (phase_ == Phase::kEnded) {
+    giveBack();
     return;
   }
-  const bool keepAlive = call.keepAlive;
-  core_->call(std::move(call), [self = shared_from_this(), keepAlive](CallResult result) {
-    self->signal_.reset();
-    if (self->phase_ == Phase::kEnded) {
-      self->giveBack();
-      return;
-    }
-    if (result.failure) {
-      self->core_->tell(std::move(*result.failure));
-    }
-    self->phase_ = Phase::kWriting;
-    self->setDeadline(std::max(inMs(self->began_, limits::kGatewayRequestMs),
-                               inMs(GatewayClock::now(), limits::kGatewayLingerMs)));
-    self->write(std::move(result.response), [raw = self.get(), keepAlive] { raw->requestDone(keepAlive); });
-  });
-  if (unread_.empty() && !guestFinished_) {
-    waitForBytes();
-  }
+  phase_ = Phase::kWriting;
+  keepAlive_ = keepAlive;
+  const auto now = GatewayClock::now();
+  setDeadline(std::max(inMs(began_, limits::kGatewayRequestMs), inMs(now, limits::kGatewayLingerMs)));
+  write(std::move(result.response), &GuestConnection::requestDone);
 }
 
 void GuestConnection::refuse(const Refusal& refusal, bool keepAlive) {
   phase_ = Phase::kWriting;
+  keepAlive_ = keepAlive;
   setDeadline(inMs(GatewayClock::now(), limits::kGatewayLingerMs));
-  write(guestResponse(refusal, fence_->request().method == "HEAD", keepAlive),
-        [this, keepAlive] { requestDone(keepAlive); });
+  write(guestResponse(refusal, fence_->request().method == "HEAD", keepAlive), &GuestConnection::requestDone);
 }
 
-// `then` is called by a handler that holds this connection, or before the return.
-void GuestConnection::write(std::string bytes, std::function<void()> then) {
-  const ssize_t sent = ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent == static_cast<ssize_t>(bytes.size())) {
-    then();
-    return;
-  }
-  if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-    end();
-    return;
-  }
-  outgoing_ = std::move(bytes);
-  const std::size_t done = sent < 0 ? 0 : static_cast<std::size_t>(sent);
-  boost::asio::async_write(
-      socket_, boost::asio::buffer(outgoing_.data() + done, outgoing_.size() - done),
-      [self = shared_from_this(), then = std::move(then)](boost::system::error_code ec, std::size_t) {
-        self->outgoing_ = {};
-        if (self->phase_ == Phase::kEnded) {
-          return;
-        }
-        if (ec) {
-          self->end();
-        } else {
-          then();
-        }
-      });
+void GuestConnection::write(std::string bytes, void (GuestConnection::*then)()) {
+  const auto self = shared_from_this();
+  socket_.write(
+      std::move(bytes), [self, then] { ((*self).*then)(); }, [self] { self->end(); });
 }
 
-void GuestConnection::requestDone(bool keepAlive) {
+void GuestConnection::requestDone() {
   giveBack();
   admission_.reset();
-  if (!keepAlive) {
+  if (!keepAlive_) {
     linger();
     return;
   }
@@ -296,37 +237,21 @@ void GuestConnection::requestDone(bool keepAlive) {
   began_ = GatewayClock::now();
   phase_ = Phase::kReading;
   setDeadline(inMs(began_, limits::kGatewayIdleMs));
-  if (unread_.empty()) {
-    waitForBytes();
-  } else {
-    // Not from here: a guest that sends many short requests at once would nest as deep.
-    boost::asio::post(core_->context(), [self = shared_from_this()] { self->next(); });
-  }
-}
-
-void GuestConnection::next() {
-  if (phase_ == Phase::kReading) {
-    const std::string bytes = std::exchange(unread_, {});
-    consume(bytes);
-  }
+  waitForBytes();
 }
 
 // Closing with bytes unread would reset the connection, and the guest might lose the answer.
 void GuestConnection::linger() {
   phase_ = Phase::kLingering;
-  unread_ = {};
-  ::shutdown(socket_.native_handle(), SHUT_WR);
+  socket_.finishWriting();
   setDeadline(inMs(GatewayClock::now(), limits::kGatewayLingerMs));
   waitForBytes();
 }
 
-void GuestConnection::discardBytes() {
-  std::array<char, kReadAtOnce> buffer;
-  const ssize_t got = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), 0);
-  if (got > 0) {
-    discarded_ += static_cast<std::size_t>(got);
-  }
-  if (got == 0 || discarded_ > limits::kGatewayLingerBytes || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+void GuestConnection::drop() {
+  bool ended = false;
+  dropped_ += socket_.dropBytes(ended);
+  if (ended || dropped_ > limits::kGatewayLingerBytes) {
     end();
   } else {
     waitForBytes();
@@ -335,9 +260,8 @@ void GuestConnection::discardBytes() {
 
 void GuestConnection::giveBack() {
   if (std::exchange(hasSlot_, false)) {
-    core_->giveSlotBack();
+    core_->slots().giveBack();
   }
-  waitsForBudget_ = false;
   core_->bodies().giveBack(this, std::exchange(heldBytes_, 0));
 }
 
@@ -345,17 +269,16 @@ void GuestConnection::end() {
   if (phase_ == Phase::kEnded) {
     return;
   }
-  const bool calling = signal_ != nullptr;
   phase_ = Phase::kEnded;
-  if (calling) {
-    signal_->cancel();  // its slot is free when the call has ended
+  const auto self = shared_from_this();
+  timer_.cancel();
+  socket_.close();
+  core_->remove(self);
+  if (const auto call = call_) {
+    call->cancel(Error(ErrorKind::kCancelled, "The request ended before the upstream had answered"));
   } else {
     giveBack();
   }
-  boost::system::error_code ignored;
-  timer_.cancel();
-  socket_.close(ignored);
-  core_->remove(shared_from_this());
 }
 
 void GuestConnection::setDeadline(GatewayClock::time_point deadline) {
@@ -381,11 +304,15 @@ void GuestConnection::arm() {
 void GuestConnection::onTimer() {
   if (GatewayClock::now() < deadline_) {
     arm();
-  } else if (phase_ == Phase::kReading && !fence_->untouched()) {
-    refuse(framingRefusal(408), false);
+  } else if (phase_ == Phase::kCalling && !watched_) {
+    watched_ = true;
+    setDeadline(inMs(began_, limits::kGatewayRequestMs));
+    socket_.onGuestGone([self = shared_from_this()] { self->end(); });
   } else if (phase_ == Phase::kCalling) {
-    // The call has the same deadline and ends by itself.
-    setDeadline(inMs(GatewayClock::now(), limits::kGatewayLingerMs));
+    const auto call = call_;
+    call->cancel(Error(ErrorKind::kLimit, "The upstream took too long").withReason("deadline"));
+  } else if ((phase_ == Phase::kReading || phase_ == Phase::kHeld) && !fence_->untouched()) {
+    refuse(framingRefusal(408), false);
   } else {
     end();
   }

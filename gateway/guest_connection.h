@@ -1,7 +1,6 @@
 // One connection of a guest: a request is read, judged, called, answered, and then the next.
 #pragma once
 
-#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <functional>
@@ -11,11 +10,12 @@
 #include <string_view>
 
 #include "gateway/gateway_core.h"
+#include "gateway/guest_socket.h"
 #include "gateway/request_fence.h"
 
 namespace stitchkit {
 
-/// On the gateway's thread.
+/// On the thread of its core.
 class GuestConnection : public std::enable_shared_from_this<GuestConnection> {
  public:
   GuestConnection(std::shared_ptr<GatewayCore> core, boost::asio::local::stream_protocol::socket socket);
@@ -29,47 +29,50 @@ class GuestConnection : public std::enable_shared_from_this<GuestConnection> {
   [[nodiscard]] std::optional<GatewayClock::time_point> idleSince() const;
 
  private:
-  enum class Phase : std::uint8_t { kReading, kHeld, kCalling, kWriting, kLingering, kEnded };
+  enum class Phase : std::uint8_t {
+    kReading,    ///< a request
+    kHeld,       ///< its header is there, and it waits for the host, or for room for its body
+    kCalling,    ///< the upstream
+    kWriting,    ///< to the guest
+    kLingering,  ///< the answer is out, and what still comes is dropped
+    kEnded,
+  };
 
   void waitForBytes();
-  void onReadable();
-  void takeBytes();
-  void watchGuest();
-  void linger();
-  void discardBytes();
-  void consume(std::string_view bytes);
+  void read();
+  void drop();
+  bool consume(std::string_view bytes);
   bool onHeader();
   bool bodyMayGrow();
   void sendContinue();
   void beginCall();
+  void onAnswer(CallResult result, bool keepAlive);
   void refuse(const Refusal& refusal, bool keepAlive);
-  void write(std::string bytes, std::function<void()> then);
-  void requestDone(bool keepAlive);
-  void next();
+  void write(std::string bytes, void (GuestConnection::*then)());
+  void readOn();
+  void requestDone();
+  void linger();
   void giveBack();
   void setDeadline(GatewayClock::time_point deadline);
   void arm();
   void onTimer();
 
   std::shared_ptr<GatewayCore> core_;
-  boost::asio::local::stream_protocol::socket socket_;
+  GuestSocket socket_;
   boost::asio::steady_timer timer_;
   Phase phase_ = Phase::kReading;
   std::unique_ptr<RequestFence> fence_ = std::make_unique<RequestFence>();
   std::optional<Admission> admission_;
-  std::string unread_;    // bytes behind what was consumed
-  std::string outgoing_;  // while a write waits
-  std::shared_ptr<CancelSignal> signal_;  // of the call under way
-  GatewayClock::time_point began_;        // the request's first byte, or the end of the one before
+  std::shared_ptr<UpstreamCall> call_;  // under way
+  GatewayClock::time_point began_;      // the request's first byte, or the end of the one before
   GatewayClock::time_point deadline_;
   GatewayClock::time_point armedFor_;
   bool armed_ = false;
-  bool waiting_ = false;     // for bytes
+  bool keepAlive_ = false;  // once the response is out
   bool hasSlot_ = false;
-  bool guestFinished_ = false;  // it will send nothing more, but reads
+  bool watched_ = false;         // whether the guest leaves during a call
   std::uint64_t heldBytes_ = 0;  // of the budget for bodies
-  bool waitsForBudget_ = false;
-  std::size_t discarded_ = 0;
+  std::size_t dropped_ = 0;
 };
 
 }  // namespace stitchkit

@@ -10,8 +10,8 @@ namespace stitchkit {
 /// @param scanned bytes that an earlier call has seen.
 std::size_t headerBlockEnd(std::string_view bytes, std::size_t scanned);
 
-/// No line end but CR LF, no CR, NUL or other control character but TAB inside a line, no folded line, no TAB in a `Host`
-/// line. Also true of the begin of a block.
+/// No line end but CR LF, no CR, NUL or other control character but TAB inside a line, no folded line, no TAB in a
+/// `Host` line. Also true of the begin of a block.
 /// @param final the block is whole, so that a CR at its very end counts as well.
 bool headerBlockIsStrict(std::string_view block, bool final);
 

@@ -272,6 +272,10 @@ Result<NetworkPolicy> NetworkPolicy::allowList(const std::vector<RuleInput>& rul
   return policy;
 }
 
+std::span<const Rule> NetworkPolicy::rules() const {
+  return list_ ? std::span<const Rule>(list_->rules) : std::span<const Rule>();
+}
+
 const Rule* NetworkPolicy::ruleFor(const std::string& canonicalHost) const {
   if (!list_) {
     return nullptr;

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,6 +73,8 @@ class NetworkPolicy {
   static Result<NetworkPolicy> allowList(const std::vector<RuleInput>& rules, std::string_view path);
 
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
+  /// Sorted by origin; none under the other kinds of policy. Live as long as the policy or a copy of it.
+  [[nodiscard]] std::span<const Rule> rules() const;
   /// The rule for a guest's `Host` header as canonicalHostHeader() gives it; null when there is none, and under the
   /// other kinds of policy. Lives as long as the policy or a copy of it.
   [[nodiscard]] const Rule* ruleFor(const std::string& canonicalHost) const;

@@ -2,8 +2,8 @@
 //
 // Boost.Beast's strict parser does the reading. Beside it stand the rules that it does not have: no bare or folded line
 // ends, one length, `chunked` as the only coding, a ceiling of fields, and trailers that are dropped. Whatever could be
-// framed in two ways is refused, and the connection ends, so that no byte behind it becomes a request (RFC 9112, 6.3 and
-// 11.2).
+// framed in two ways is refused, and the connection ends, so that no byte behind it becomes a request (RFC 9112, 6.3
+// and 11.2).
 #pragma once
 
 #include <boost/beast/http/parser.hpp>

@@ -21,8 +21,8 @@ struct RequestTarget {
   [[nodiscard]] std::string text() const { return path + query; }
 };
 
-/// Resolves dot segments and encodes what a URL does not hold (`"<>` and the like), as browsers do. An encoded `/` stays
-/// encoded.
+/// Resolves dot segments and encodes what a URL does not hold (`"<>` and the like), as browsers do. An encoded `/`
+/// stays encoded.
 boost::system::result<RequestTarget, TargetFault> parseRequestTarget(std::string_view target);
 [[noreturn]] void throw_exception_from_error(const TargetFault& fault, const boost::source_location& where);
 

@@ -101,7 +101,8 @@ Result<void> ResponseFence::finishHeader() {
   header_ = {};
   parser_->body_limit(bodyLimit_);
   parser_->eager(true);
-  complete_ = parser_->is_done() || toHead_ || status == 204 || parser_->content_length() == boost::optional<std::uint64_t>(0);
+  complete_ =
+      parser_->is_done() || toHead_ || status == 204 || parser_->content_length() == boost::optional<std::uint64_t>(0);
   return {};
 }
 

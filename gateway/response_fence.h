@@ -1,5 +1,5 @@
-// Reads an upstream's response within limits, before cpp-httplib sees it: the library has no ceiling for a line, a header
-// or a chunk, takes the first of two lengths, and decodes percent signs in values (FACTS.md, 3).
+// Reads an upstream's response within limits, before cpp-httplib sees it: the library has no ceiling for a line, a
+// header or a chunk, takes the first of two lengths, and decodes percent signs in values (FACTS.md, 3).
 #pragma once
 
 #include <boost/beast/http/parser.hpp>

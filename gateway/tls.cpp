@@ -56,7 +56,8 @@ Result<SSL_CTX*> TlsContext::context() {
     return tlsError("--ca-file: " + tlsErrorText());
   }
   ::SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER, nullptr);
-  ::SSL_CTX_set_mode(made.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  ::SSL_CTX_set_mode(made.get(),
+                     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   ::SSL_CTX_set_session_cache_mode(made.get(), SSL_SESS_CACHE_OFF);
   context_ = std::move(made);
   return context_.get();

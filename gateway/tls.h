@@ -36,7 +36,8 @@ class TlsContext {
   std::unique_ptr<SSL_CTX, SslFree> context_;  // guarded by mutex_ until it is there
 };
 
-/// kInternal when the file cannot be read or holds no certificate: asked at start, so that an operator learns of it then.
+/// kInternal when the file cannot be read or holds no certificate: asked at start, so that an operator learns of it
+/// then.
 Result<void> checkCaFile(const std::string& caFile);
 
 /// What OpenSSL has to say of the last failure on this thread; for the log.

@@ -1,52 +1,21 @@
 #include "gateway/upstream_call.h"
 
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <utility>
 
 namespace stitchkit {
 namespace {
 
+using Tcp = boost::asio::ip::tcp;
+
 bool isIdempotent(std::string_view method) {
   constexpr std::array<std::string_view, 5> kIdempotent{"GET", "HEAD", "PUT", "DELETE", "OPTIONS"};
   return std::find(kIdempotent.begin(), kIdempotent.end(), method) != kIdempotent.end();
-}
-
-boost::system::result<UpstreamResponse, ExchangeFailure> onFreshConnection(const UpstreamCall& call,
-                                                                           const UpstreamRequest& request,
-                                                                           UpstreamPool& pool,
-                                                                           const UpstreamSettings& settings) {
-  const Rule& rule = *call.admission.rule;
-  const std::uint64_t generation = pool.generation();
-  auto connection = UpstreamConnection::open(rule.origin, settings, *call.signal, call.deadline);
-  if (!connection) {
-    return ExchangeFailure{std::move(connection).error()};
-  }
-  auto response = exchange(**connection, request, rule.maxResponseBytes, *call.signal, call.deadline);
-  if (response && response->keepAlive) {
-    pool.put(rule.origin, std::move(*connection), generation);
-  }
-  return response;
-}
-
-boost::system::result<UpstreamResponse, ExchangeFailure> send(const UpstreamCall& call, UpstreamPool& pool,
-                                                              const UpstreamSettings& settings) {
-  const UpstreamRequest request = upstreamRequest(call.request, call.admission);
-  const Rule& rule = *call.admission.rule;
-  const std::uint64_t generation = pool.generation();
-  std::unique_ptr<UpstreamConnection> kept = pool.take(rule.origin);
-  if (!kept) {
-    return onFreshConnection(call, request, pool, settings);
-  }
-  auto response = exchange(*kept, request, rule.maxResponseBytes, *call.signal, call.deadline);
-  if (!response && response.error().nothingCame && response.error().error.kind == ErrorKind::kInternal &&
-      isIdempotent(request.method)) {
-    return onFreshConnection(call, request, pool, settings);
-  }
-  if (response && response->keepAlive) {
-    pool.put(rule.origin, std::move(kept), generation);
-  }
-  return response;
 }
 
 // A value that came back, by the rule's word on it. @return false when that ends the request.
@@ -61,22 +30,208 @@ bool withoutReflections(UpstreamResponse& response, const Rule& rule, const Reda
   return !found || rule.reflection == Reflection::kRedact;
 }
 
-CallResult failed(const UpstreamCall& call, Error error) {
-  return {guestResponse(upstreamRefusal(), call.request.method == "HEAD", call.keepAlive),
-          GatewayFailure{std::move(error), call.admission.rule->origin.text()}};
-}
-
 }  // namespace
 
-CallResult runUpstreamCall(const UpstreamCall& call, UpstreamPool& pool, const UpstreamSettings& settings) {
-  auto response = send(call, pool, settings);
-  if (!response) {
-    return failed(call, std::move(response).error().error);
+UpstreamCall::UpstreamCall(const UpstreamSettings& settings, std::shared_ptr<UpstreamPool> pool, Parts parts)
+    : settings_(settings),
+      pool_(std::move(pool)),
+      parts_(std::move(parts)),
+      rule_(*parts_.admission.rule),
+      request_(upstreamRequest(parts_.request, parts_.admission)),
+      bytes_(writeRequest(request_)),
+      fence_(request_.method == "HEAD", rule_.maxResponseBytes),
+      dialTimer_(settings.context) {
+  request_.body = {};
+  parts_.request.body = {};
+}
+
+void UpstreamCall::start(std::function<void(CallResult)> done) {
+  done_ = std::move(done);
+  connection_ = pool_->take(rule_.origin);
+  kept_ = connection_ != nullptr;
+  if (kept_) {
+    send();
+  } else {
+    dial();
   }
-  if (!withoutReflections(*response, *call.admission.rule, *call.redactor)) {
-    return failed(call, Error(ErrorKind::kNetworkDenied, "The upstream sent an injected header back"));
+}
+
+void UpstreamCall::cancel(Error why) {
+  failed(std::move(why));
+}
+
+void UpstreamCall::dial() {
+  addressesOf(rule_.origin, settings_.lookup, settings_.privateNames, settings_.context,
+              [self = shared_from_this()](Result<Endpoints> found) {
+                if (!self->done_) {
+                  return;
+                }
+                if (!found || found->empty()) {
+                  self->failed(found ? internalError("The upstream could not be reached", "lookup", ENOENT)
+                                     : std::move(found).error());
+                  return;
+                }
+                self->endpoints_ = std::move(*found);
+                self->dialNext();
+              });
+}
+
+void UpstreamCall::dialNext() {
+  const Tcp::endpoint endpoint = endpoints_[nextEndpoint_++];
+  dialling_ = std::make_shared<Tcp::socket>(settings_.context);
+  dialling_->async_connect(endpoint, [self = shared_from_this(), socket = dialling_](boost::system::error_code ec) {
+    if (self->done_ && self->dialling_ == socket) {
+      self->onConnected(std::move(*socket), ec);
+    }
+  });
+  if (nextEndpoint_ == endpoints_.size()) {
+    return;
   }
-  return {guestResponse(*response, *call.admission.rule, call.request.method == "HEAD", call.keepAlive), {}};
+  // An address that does not answer leaves time for those behind it.
+  const auto left = parts_.deadline - GatewayClock::now();
+  dialTimer_.expires_after(left / static_cast<int>(endpoints_.size() - nextEndpoint_ + 1));
+  dialTimer_.async_wait([self = shared_from_this(), socket = dialling_](boost::system::error_code ec) {
+    if (!ec && self->done_ && self->dialling_ == socket) {
+      self->stopDialling();
+      self->dialNext();
+    }
+  });
+}
+
+void UpstreamCall::stopDialling() {
+  if (dialling_) {
+    boost::system::error_code ignored;
+    dialling_->close(ignored);
+    dialling_.reset();
+  }
+}
+
+void UpstreamCall::onConnected(Tcp::socket socket, boost::system::error_code ec) {
+  dialTimer_.cancel();
+  if (ec) {
+    if (nextEndpoint_ < endpoints_.size()) {
+      dialNext();
+    } else {
+      failed(internalError("The upstream could not be reached", "connect", ec.value()));
+    }
+    return;
+  }
+  dialling_.reset();
+  boost::system::error_code ignored;
+  socket.non_blocking(true, ignored);
+  socket.set_option(Tcp::no_delay(true), ignored);
+  SslPtr ssl;
+  if (rule_.origin.secure) {
+    Result<SslPtr> made = settings_.tls.connect(rule_.origin, socket.native_handle());
+    if (!made) {
+      failed(std::move(made).error());
+      return;
+    }
+    ssl = std::move(*made);
+  }
+  connection_ = std::make_unique<UpstreamConnection>(std::move(socket), std::move(ssl));
+  shakeHands();
+}
+
+void UpstreamCall::shakeHands() {
+  Result<Progress> shaken = connection_->shakeHands();
+  if (!shaken) {
+    failed(std::move(shaken).error());
+  } else if (shaken->ended) {
+    failed(Error(ErrorKind::kInternal, "TLS to the upstream failed"));
+  } else if (shaken->waitFor) {
+    wait(*shaken->waitFor, &UpstreamCall::shakeHands);
+  } else {
+    send();
+  }
+}
+
+void UpstreamCall::send() {
+  while (sent_ < bytes_.size()) {
+    Result<Progress> sent = connection_->write(std::string_view(bytes_).substr(sent_));
+    if (!sent) {
+      sendFailure_ = std::move(sent).error();
+      receive();
+      return;
+    }
+    if (sent->waitFor) {
+      wait(*sent->waitFor, &UpstreamCall::send);
+      return;
+    }
+    sent_ += sent->bytes;
+  }
+  wait(Tcp::socket::wait_read, &UpstreamCall::receive);
+}
+
+void UpstreamCall::receive() {
+  std::array<char, 16U * 1024> buffer;
+  // So many reads at a time that a fast upstream does not keep the thread from others.
+  for (int turns = 4; turns > 0; --turns) {
+    Result<Progress> got = connection_->read(buffer.data(), buffer.size());
+    if (!got) {
+      failed(sendFailure_ && !fence_.begun() ? std::move(*sendFailure_) : std::move(got).error());
+      return;
+    }
+    if (got->waitFor) {
+      wait(*got->waitFor, &UpstreamCall::receive);
+      return;
+    }
+    if (Result<void> fed = got->ended ? fence_.end() : fence_.feed({buffer.data(), got->bytes}); !fed) {
+      failed(sendFailure_ && !fence_.begun() ? std::move(*sendFailure_) : std::move(fed).error());
+      return;
+    }
+    if (fence_.complete()) {
+      answered();
+      return;
+    }
+  }
+  boost::asio::post(settings_.context, [self = shared_from_this()] {
+    if (self->done_) {
+      self->receive();
+    }
+  });
+}
+
+void UpstreamCall::wait(Tcp::socket::wait_type event, void (UpstreamCall::*next)()) {
+  connection_->socket().async_wait(event, [self = shared_from_this(), next](boost::system::error_code ec) {
+    if (!ec && self->done_) {
+      ((*self).*next)();
+    }
+  });
+}
+
+void UpstreamCall::answered() {
+  UpstreamResponse response = fence_.take();
+  if (response.keepAlive && !sendFailure_) {
+    pool_->put(rule_.origin, std::move(connection_));
+  }
+  if (!withoutReflections(response, rule_, parts_.policy->redactorFor(rule_))) {
+    failed(Error(ErrorKind::kNetworkDenied, "The upstream sent an injected header back"));
+  } else {
+    finish({guestResponse(response, rule_, request_.method == "HEAD", parts_.keepAlive), {}});
+  }
+}
+
+void UpstreamCall::failed(Error error) {
+  if (kept_ && !fence_.begun() && error.kind == ErrorKind::kInternal && isIdempotent(request_.method)) {
+    kept_ = false;
+    connection_.reset();
+    sent_ = 0;
+    sendFailure_.reset();
+    dial();
+    return;
+  }
+  finish({guestResponse(upstreamRefusal(), request_.method == "HEAD", parts_.keepAlive),
+          GatewayFailure{std::move(error), rule_.origin.text()}});
+}
+
+void UpstreamCall::finish(CallResult result) {
+  if (done_) {
+    connection_.reset();
+    stopDialling();
+    dialTimer_.cancel();
+    std::exchange(done_, nullptr)(std::move(result));
+  }
 }
 
 }  // namespace stitchkit

@@ -1,48 +1,47 @@
-// One connection to an upstream, plain or TLS. Every wait ends with the deadline or the signal.
+// One connection to an upstream, plain or TLS. Nothing in it waits.
 #pragma once
 
-#include <memory>
-#include <string_view>
+#include <boost/asio/ip/tcp.hpp>
 
-#include "gateway/cancel_signal.h"
-#include "gateway/name_lookup.h"
-#include "gateway/origin.h"
+#include <optional>
+#include <string_view>
+#include <utility>
+
 #include "gateway/tls.h"
-#include "rpc/base/unique_fd.h"
 
 namespace stitchkit {
 
-/// How to reach upstreams; the same for all handles. Outlives what is made with it; thread-safe.
-struct UpstreamSettings {
-  LookupFunction lookup = systemLookup;
-  bool privateNames = false;  ///< --private-origins
-  TlsContext& tls;
+/// How far an operation came.
+struct Progress {
+  std::size_t bytes = 0;
+  bool ended = false;                                              ///< of a read: the stream's end
+  std::optional<boost::asio::ip::tcp::socket::wait_type> waitFor;  ///< nothing happened; try again then
 };
 
-/// One thread at a time.
+/// One thread.
 class UpstreamConnection {
  public:
-  /// Dials the origin's addresses in turn and, for https, shakes hands. kInternal, kNetworkDenied, kLimit, kCancelled.
-  static Result<std::unique_ptr<UpstreamConnection>> open(const Origin& origin, const UpstreamSettings& settings,
-                                                          const CancelSignal& signal, GatewayClock::time_point deadline);
+  /// @param socket connected and non-blocking. @param ssl null for plain TCP.
+  UpstreamConnection(boost::asio::ip::tcp::socket socket, SslPtr ssl)
+      : socket_(std::move(socket)), ssl_(std::move(ssl)) {}
 
-  UpstreamConnection(UniqueFd socket, SslPtr ssl) : socket_(std::move(socket)), ssl_(std::move(ssl)) {}
+  // All fail with kInternal.
 
-  /// All of the bytes.
-  Result<void> write(std::string_view bytes, const CancelSignal& signal, GatewayClock::time_point deadline);
-  /// Some bytes; 0 at the end of the stream. Under TLS an end without a farewell is kInternal, since it could be an
-  /// attacker's.
-  Result<std::size_t> read(char* buffer, std::size_t size, const CancelSignal& signal, GatewayClock::time_point deadline);
+  /// To be called until it asks for nothing.
+  Result<Progress> shakeHands();
+  Result<Progress> write(std::string_view bytes);
+  /// Under TLS an end without a farewell is a failure, since it could be an attacker's.
+  Result<Progress> read(char* buffer, std::size_t size);
+
   /// Nothing came unasked, not even the end: another request may go out.
-  [[nodiscard]] bool quiet() const;
-  [[nodiscard]] int descriptor() const noexcept { return socket_.get(); }
+  [[nodiscard]] bool quiet();
+  [[nodiscard]] boost::asio::ip::tcp::socket& socket() noexcept { return socket_; }
 
  private:
-  Result<void> shakeHands(const CancelSignal& signal, GatewayClock::time_point deadline);
-  Result<void> waitForTls(int result, const char* what, const CancelSignal& signal, GatewayClock::time_point deadline);
+  Result<Progress> afterTls(int result, const char* what);
 
-  UniqueFd socket_;
-  SslPtr ssl_;  // null for plain TCP
+  boost::asio::ip::tcp::socket socket_;
+  SslPtr ssl_;
 };
 
 }  // namespace stitchkit

@@ -14,7 +14,6 @@ bool isStale(GatewayClock::time_point since) {
 }  // namespace
 
 std::unique_ptr<UpstreamConnection> UpstreamPool::take(const Origin& origin) {
-  const std::lock_guard lock(mutex_);
   // The one that waited least is the likeliest to be open.
   for (std::size_t i = idle_.size(); i-- > 0;) {
     if (!(idle_[i].origin == origin)) {
@@ -30,33 +29,16 @@ std::unique_ptr<UpstreamConnection> UpstreamPool::take(const Origin& origin) {
   return nullptr;
 }
 
-void UpstreamPool::put(const Origin& origin, std::unique_ptr<UpstreamConnection> connection,
-                       std::uint64_t generation) {
-  const std::lock_guard lock(mutex_);
-  if (generation != generation_) {
-    return;
-  }
+void UpstreamPool::put(const Origin& origin, std::unique_ptr<UpstreamConnection> connection) {
   if (idle_.size() >= limits::kUpstreamIdleConnections) {
     idle_.erase(idle_.begin());
   }
   idle_.push_back({origin, std::move(connection), GatewayClock::now()});
 }
 
-std::uint64_t UpstreamPool::generation() {
-  const std::lock_guard lock(mutex_);
-  return generation_;
-}
-
 bool UpstreamPool::dropStale() {
-  const std::lock_guard lock(mutex_);
   std::erase_if(idle_, [](const Idle& idle) { return isStale(idle.since); });
   return !idle_.empty();
-}
-
-void UpstreamPool::clear() {
-  const std::lock_guard lock(mutex_);
-  ++generation_;
-  idle_.clear();
 }
 
 }  // namespace stitchkit

@@ -1,26 +1,28 @@
 // Connections to upstreams that wait for the next request of the same handle.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "gateway/origin.h"
 #include "gateway/upstream_connection.h"
 
 namespace stitchkit {
 
-/// Thread-safe.
+using GatewayClock = std::chrono::steady_clock;
+
+/// On the gateway's thread.
 class UpstreamPool {
  public:
   /// One that is still good, or null.
   std::unique_ptr<UpstreamConnection> take(const Origin& origin);
-  /// Keeps it, unless there are many or the pool was cleared since `generation`.
-  void put(const Origin& origin, std::unique_ptr<UpstreamConnection> connection, std::uint64_t generation);
-  [[nodiscard]] std::uint64_t generation();
+  /// Keeps it; with too many the one that waits longest is closed.
+  void put(const Origin& origin, std::unique_ptr<UpstreamConnection> connection);
   /// Closes what has waited too long. @return whether any is left.
   bool dropStale();
-  /// Closes all; those in use are closed when they come back.
-  void clear();
+  void clear() { idle_.clear(); }
 
  private:
   struct Idle {
@@ -29,9 +31,7 @@ class UpstreamPool {
     GatewayClock::time_point since;
   };
 
-  std::mutex mutex_;
-  std::vector<Idle> idle_;  // guarded by mutex_, oldest first
-  std::uint64_t generation_ = 0;
+  std::vector<Idle> idle_;  // oldest first
 };
 
 }  // namespace stitchkit
