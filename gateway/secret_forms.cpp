@@ -48,11 +48,12 @@ void addBasic(std::string token, std::vector<std::string>& out) {
 }
 
 void addAuthorization(std::string_view value, std::vector<std::string>& out) {
-  const std::size_t schemeEnd = value.find_first_of(" \t");
-  if (schemeEnd == std::string_view::npos) {
+  const std::size_t schemeEnd = std::min(value.find_first_of(" \t"), value.size());
+  const std::size_t tokenBegin = value.find_first_not_of(" \t", schemeEnd);
+  if (tokenBegin == std::string_view::npos) {
     return;
   }
-  const std::string token(value.substr(value.find_first_not_of(" \t", schemeEnd)));
+  const std::string token(value.substr(tokenBegin));
   addFrom(kShortestToken, token, out);
   if (lowerCaseAscii(value.substr(0, schemeEnd)) == "basic") {
     addBasic(token, out);

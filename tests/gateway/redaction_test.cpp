@@ -362,6 +362,7 @@ TEST_CASE("redaction: what Basic stands for", "[redaction]") {
   expectUntouched(basic("u:p"), "u p up pu");
   expectUntouched(basic(":"), "a:b");
   expectUntouched(redactorOfAuthorization("Basic"), "anything: else");
+  expectUntouched(redactorOfAuthorization("Basic "), "anything: else");
   expectUntouched(redactorOfAuthorization("Basic ?"), "anything: else");
   expectGone(basic("u\xE9:p\xE9ss"), "", "p\xC3\xA9ss", "");
 }
