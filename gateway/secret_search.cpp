@@ -14,13 +14,13 @@ constexpr int kLineEnd = -1;  // between the lines of a wrapped text
 constexpr int kBlank = -2;    // indentation of such a line
 constexpr int kForeign = -3;
 
-constexpr std::array<signed char, 256> base64Values() {
-  std::array<signed char, 256> values{};
-  for (signed char& value : values) {
+constexpr std::array<short, 256> base64Values() {
+  std::array<short, 256> values{};
+  for (short& value : values) {
     value = kForeign;
   }
   for (std::size_t i = 0; i < kAlphabet.size(); ++i) {
-    values[static_cast<unsigned char>(kAlphabet[i])] = static_cast<signed char>(i);
+    values[static_cast<unsigned char>(kAlphabet[i])] = static_cast<short>(i);
   }
   values['-'] = 62;
   values['_'] = 63;
@@ -30,7 +30,7 @@ constexpr std::array<signed char, 256> base64Values() {
   return values;
 }
 
-constexpr std::array<signed char, 256> kBase64Values = base64Values();
+constexpr std::array<short, 256> kBase64Values = base64Values();
 
 // The characters of both alphabets that have the value.
 std::string charactersOf(unsigned char value) {
