@@ -212,7 +212,8 @@ boost::system::result<Origin, OriginFault> parseOrigin(std::string_view text) {
     return std::move(*fault);
   }
   const auto url = urls::parse_uri({text.data(), text.size()});
-  if (!url) {
+  // Boost 1.81 takes what follows a number of IPv4 or a port for a path that need not begin with a slash.
+  if (!url || (url->has_authority() && !url->encoded_path().empty() && url->encoded_path().front() != '/')) {
     return OriginFault{"must be the URL of an HTTP or HTTPS origin", std::string(kAsOrigin)};
   }
   if (std::optional<OriginFault> fault = partsFault(*url)) {

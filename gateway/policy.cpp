@@ -50,11 +50,11 @@ std::string_view pathFault(std::string_view path) {
   if (path.empty() || path.front() != '/') {
     return "must begin with /";
   }
-  const auto foreign = [](char c) {
-    return c <= ' ' || c == '\x7f' || c == '?' || c == '#' || c == '%' || c == '\\';  // beyond ASCII is below zero
+  const auto foreign = [](char c) {  // beyond ASCII is below zero
+    return c <= ' ' || c == '\x7f' || std::string_view("?#%\\\"<>`{}").find(c) != std::string_view::npos;
   };
   if (std::any_of(path.begin(), path.end(), foreign)) {
-    return "must be printable ASCII without white space, ?, #, % and backslashes";
+    return "must be made of characters that a URL's path holds unencoded, without %";
   }
   for (std::size_t start = 1; start < path.size();) {
     const std::size_t end = std::min(path.find('/', start), path.size());

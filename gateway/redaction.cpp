@@ -1,23 +1,23 @@
 #include "gateway/redaction.h"
+
+#include "gateway/secret_forms.h"
+#include "gateway/secret_search.h"
+
 namespace stitchkit {
+
 Redactor::Redactor(const std::vector<HeaderField>& injected) {
-  for (auto& f : injected)
-    plain_.push_back(f.value);
-}
-bool Redactor::redact(std::string& text) const {
-  bool any = false;
-  for (auto& v : plain_) {
-    if (v.empty())
-      continue;
-    for (size_t at = text.find(v); at != std::string::npos; at = text.find(v, at)) {
-      text.replace(at, v.size(), std::string(v.size(), '*'));
-      any = true;
-    }
+  const std::vector<std::string> secrets = secretForms(injected);
+  if (!secrets.empty()) {
+    search_ = std::make_shared<const SecretSearch>(secrets);
   }
-  return any;
 }
+
+bool Redactor::redact(std::string& text) const {
+  return search_ && search_->overwrite(text);
+}
+
 bool Redactor::finds(std::string_view text) const {
-  std::string t(text);
-  return redact(t);
+  return search_ && search_->finds(text);
 }
+
 }  // namespace stitchkit
