@@ -170,7 +170,10 @@ std::string guestResponse(const UpstreamResponse& response, const Rule& rule, bo
     text += "content-length: " + length + "\r\n";
   }
   text += "\r\n";
-  return toHead ? text : text + response.body;
+  if (!toHead) {
+    text += response.body;
+  }
+  return text;
 }
 
 std::string guestResponse(const Refusal& refusal, bool toHead, bool keepAlive) {

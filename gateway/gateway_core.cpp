@@ -74,7 +74,7 @@ void GatewayCore::dealOut(UniqueFd guest) {
 }
 
 void GatewayCore::serve(UniqueFd guest) {
-  Guests::socket socket(settings_.context);
+  GuestSocket::Socket socket(settings_.context);
   boost::system::error_code ec;
   socket.assign(Guests(), guest.get(), ec);
   if (ec || closed_) {

@@ -20,16 +20,16 @@ GatewayClock::time_point inMs(GatewayClock::time_point from, std::int64_t millis
 
 }  // namespace
 
-GuestConnection::GuestConnection(std::shared_ptr<GatewayCore> core, boost::asio::local::stream_protocol::socket socket)
+GuestConnection::GuestConnection(std::shared_ptr<GatewayCore> core, GuestSocket::Socket socket)
     : core_(std::move(core)),
-      socket_(std::move(socket)),
+      socket_(std::move(socket), *this),
       timer_(core_->context()),
       began_(GatewayClock::now()),
       deadline_(began_) {}
 
 void GuestConnection::start() {
   setDeadline(inMs(began_, limits::kGatewayIdleMs));
-  waitForBytes();
+  socket_.waitForBytes();
 }
 
 std::optional<GatewayClock::time_point> GuestConnection::idleSince() const {
@@ -39,14 +39,13 @@ std::optional<GatewayClock::time_point> GuestConnection::idleSince() const {
   return began_;
 }
 
-void GuestConnection::waitForBytes() {
-  socket_.onReadable([self = shared_from_this()] {
-    if (self->phase_ == Phase::kReading) {
-      self->read();
-    } else if (self->phase_ == Phase::kLingering) {
-      self->drop();
-    }
-  });
+void GuestConnection::onReadable() {
+  const auto self = shared_from_this();
+  if (phase_ == Phase::kReading) {
+    read();
+  } else if (phase_ == Phase::kLingering) {
+    drop();
+  }
 }
 
 void GuestConnection::read() {
@@ -57,12 +56,12 @@ void GuestConnection::read() {
       end();
       break;
     case GuestSocket::Look::kNothing:
-      waitForBytes();
+      socket_.waitForBytes();
       break;
     case GuestSocket::Look::kBytes:
       if (consume(bytes)) {
         socket_.takeUsed();
-        waitForBytes();
+        socket_.waitForBytes();
       }
       break;
   }
@@ -153,10 +152,10 @@ void GuestConnection::sendContinue() {
 void GuestConnection::readOn() {
   phase_ = Phase::kReading;
   if (fence_->state() == RequestFence::State::kBody) {
-    waitForBytes();
+    socket_.waitForBytes();
   } else if (consume({})) {
     socket_.takeUsed();
-    waitForBytes();
+    socket_.waitForBytes();
   }
 }
 
@@ -221,9 +220,22 @@ void GuestConnection::refuse(const Refusal& refusal, bool keepAlive) {
 }
 
 void GuestConnection::write(std::string bytes, void (GuestConnection::*then)()) {
+  afterWrite_ = then;
+  switch (socket_.write(std::move(bytes))) {
+    case GuestSocket::Sent::kAll:
+      (this->*then)();
+      break;
+    case GuestSocket::Sent::kGuestGone:
+      end();
+      break;
+    case GuestSocket::Sent::kLater:
+      break;
+  }
+}
+
+void GuestConnection::onWritten() {
   const auto self = shared_from_this();
-  socket_.write(
-      std::move(bytes), [self, then] { ((*self).*then)(); }, [self] { self->end(); });
+  (this->*afterWrite_)();
 }
 
 void GuestConnection::requestDone() {
@@ -237,7 +249,7 @@ void GuestConnection::requestDone() {
   began_ = GatewayClock::now();
   phase_ = Phase::kReading;
   setDeadline(inMs(began_, limits::kGatewayIdleMs));
-  waitForBytes();
+  socket_.waitForBytes();
 }
 
 // Closing with bytes unread would reset the connection, and the guest might lose the answer.
@@ -245,7 +257,7 @@ void GuestConnection::linger() {
   phase_ = Phase::kLingering;
   socket_.finishWriting();
   setDeadline(inMs(GatewayClock::now(), limits::kGatewayLingerMs));
-  waitForBytes();
+  socket_.waitForBytes();
 }
 
 void GuestConnection::drop() {
@@ -254,7 +266,7 @@ void GuestConnection::drop() {
   if (ended || dropped_ > limits::kGatewayLingerBytes) {
     end();
   } else {
-    waitForBytes();
+    socket_.waitForBytes();
   }
 }
 
@@ -307,7 +319,7 @@ void GuestConnection::onTimer() {
   } else if (phase_ == Phase::kCalling && !watched_) {
     watched_ = true;
     setDeadline(inMs(began_, limits::kGatewayRequestMs));
-    socket_.onGuestGone([self = shared_from_this()] { self->end(); });
+    socket_.waitForGuestGone();
   } else if (phase_ == Phase::kCalling) {
     const auto call = call_;
     call->cancel(Error(ErrorKind::kLimit, "The upstream took too long").withReason("deadline"));

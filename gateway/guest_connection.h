@@ -16,9 +16,10 @@
 namespace stitchkit {
 
 /// On the thread of its core.
-class GuestConnection : public std::enable_shared_from_this<GuestConnection> {
+class GuestConnection : public std::enable_shared_from_this<GuestConnection>, private GuestSocket::Events {
  public:
-  GuestConnection(std::shared_ptr<GatewayCore> core, boost::asio::local::stream_protocol::socket socket);
+  /// Its core keeps it until end().
+  GuestConnection(std::shared_ptr<GatewayCore> core, GuestSocket::Socket socket);
 
   void start();
   /// Closes at once; what is under way for it is cancelled.
@@ -38,7 +39,10 @@ class GuestConnection : public std::enable_shared_from_this<GuestConnection> {
     kEnded,
   };
 
-  void waitForBytes();
+  void onReadable() override;
+  void onWritten() override;
+  void onGuestGone() override { end(); }
+
   void read();
   void drop();
   bool consume(std::string_view bytes);
@@ -68,6 +72,7 @@ class GuestConnection : public std::enable_shared_from_this<GuestConnection> {
   GatewayClock::time_point deadline_;
   GatewayClock::time_point armedFor_;
   bool armed_ = false;
+  void (GuestConnection::*afterWrite_)() = nullptr;
   bool keepAlive_ = false;  // once the response is out
   bool hasSlot_ = false;
   bool watched_ = false;         // whether the guest leaves during a call

@@ -1,8 +1,8 @@
 #include "gateway/guest_socket.h"
 
-#include <boost/asio/write.hpp>
 #include <poll.h>
 #include <sys/socket.h>
+#include <boost/asio/write.hpp>
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ bool nothingThere() {
 
 }  // namespace
 
-GuestSocket::GuestSocket(boost::asio::local::stream_protocol::socket socket) : socket_(std::move(socket)) {
+GuestSocket::GuestSocket(Socket socket, Events& events) : socket_(std::move(socket)), events_(events) {
   boost::system::error_code ignored;
   socket_.non_blocking(true, ignored);
 }
@@ -51,42 +51,48 @@ std::size_t GuestSocket::dropBytes(bool& ended) {
   return got > 0 ? static_cast<std::size_t>(got) : 0;
 }
 
-void GuestSocket::write(std::string bytes, std::function<void()> then, std::function<void()> failed) {
-  takeUsed();
+// A handler that does nothing once the socket was closed: its events' receiver may be gone then.
+template <class F>
+auto GuestSocket::whileOpen(F handler) {
+  return [alive = std::weak_ptr(alive_), handler](boost::system::error_code ec, auto...) {
+    if (!alive.expired()) {
+      handler(ec);
+    }
+  };
+}
+
+GuestSocket::Sent GuestSocket::write(std::string bytes) {
   const ssize_t sent = ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  const bool failed = sent < 0 && !nothingThere();
+  takeUsed();  // after the answer, which wakes the guest anyway
   if (sent == static_cast<ssize_t>(bytes.size())) {
-    then();
-    return;
+    return Sent::kAll;
   }
-  if (sent < 0 && !nothingThere()) {
-    failed();
-    return;
+  if (failed) {
+    return Sent::kGuestGone;
   }
   outgoing_ = std::move(bytes);
   const std::size_t done = sent < 0 ? 0 : static_cast<std::size_t>(sent);
   boost::asio::async_write(socket_, boost::asio::buffer(outgoing_.data() + done, outgoing_.size() - done),
-                           [this, alive = std::weak_ptr(alive_), then = std::move(then), failed = std::move(failed)](
-                               boost::system::error_code ec, std::size_t) {
-                             if (!alive.expired()) {
-                               outgoing_ = {};
-                               ec ? failed() : then();
-                             }
-                           });
+                           whileOpen([this](boost::system::error_code ec) {
+                             outgoing_ = {};
+                             ec ? events_.onGuestGone() : events_.onWritten();
+                           }));
+  return Sent::kLater;
 }
 
 void GuestSocket::finishWriting() {
   ::shutdown(socket_.native_handle(), SHUT_WR);
 }
 
-void GuestSocket::onReadable(std::function<void()> handler) {
+void GuestSocket::waitForBytes() {
   if (!std::exchange(waiting_, true)) {
-    socket_.async_wait(socket_.wait_read, [this, alive = std::weak_ptr(alive_),
-                                           handler = std::move(handler)](boost::system::error_code ec) {
-      if (!ec && !alive.expired()) {
-        waiting_ = false;
-        handler();
-      }
-    });
+    socket_.async_wait(Socket::wait_read, whileOpen([this](boost::system::error_code ec) {
+                         waiting_ = false;
+                         if (!ec) {
+                           events_.onReadable();
+                         }
+                       }));
   }
 }
 
@@ -95,24 +101,17 @@ bool GuestSocket::guestIsGone() {
   return ::poll(&polled, 1, 0) == 1 && (polled.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-void GuestSocket::onGuestGone(std::function<void()> handler) {
+void GuestSocket::waitForGuestGone() {
   if (!std::exchange(watching_, true)) {
-    watch(std::move(handler));
+    socket_.async_wait(Socket::wait_error, whileOpen([this](boost::system::error_code ec) {
+                         watching_ = false;
+                         if (guestIsGone()) {
+                           events_.onGuestGone();
+                         } else if (!ec) {
+                           waitForGuestGone();
+                         }
+                       }));
   }
-}
-
-void GuestSocket::watch(std::function<void()> handler) {
-  socket_.async_wait(socket_.wait_error, [this, alive = std::weak_ptr(alive_),
-                                          handler = std::move(handler)](boost::system::error_code ec) mutable {
-    if (ec || alive.expired()) {
-      return;
-    }
-    if (guestIsGone()) {
-      handler();
-    } else {
-      watch(std::move(handler));
-    }
-  });
 }
 
 void GuestSocket::close() {

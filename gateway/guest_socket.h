@@ -1,27 +1,43 @@
 // A guest's end of a connection: looked at, taken from, written to.
 //
-// Bytes are looked at first and taken later, together with the answer. The kernel wakes a guest that waits for its answer
-// whenever bytes of it are taken, for nothing; so that costs it two wake-ups less a request, a tenth of all the work.
+// Bytes are looked at first and taken later, together with the answer. The kernel wakes a guest that waits for its
+// answer whenever bytes of it are taken, for nothing; so that costs it two wake-ups less a request, a tenth of all the
+// work.
 #pragma once
 
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
-#include <functional>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
 namespace stitchkit {
 
-/// Non-blocking. One thread. Handlers are not called after close().
+/// Non-blocking. One thread.
 class GuestSocket {
  public:
+  using Socket =
+      boost::asio::basic_stream_socket<boost::asio::local::stream_protocol, boost::asio::io_context::executor_type>;
+
+  /// Called from the loop, never after close().
+  class Events {
+   public:
+    virtual ~Events() = default;
+    virtual void onReadable() = 0;
+    virtual void onWritten() = 0;
+    /// The guest has closed its end.
+    virtual void onGuestGone() = 0;
+  };
+
   /// What a look at the socket gave.
   enum class Look : std::uint8_t { kBytes, kNothing, kEnd };
 
   static constexpr std::size_t kLookAtOnce = 16U * 1024;
 
-  explicit GuestSocket(boost::asio::local::stream_protocol::socket socket);
+  /// @param events outlives the socket, and is kept by its own means until close().
+  GuestSocket(Socket socket, Events& events);
 
   /// Shows bytes that have not been taken.
   /// @param buffer kLookAtOnce bytes, which `bytes` is a view of.
@@ -32,27 +48,31 @@ class GuestSocket {
   /// Takes and drops what is there. @return how much; nothing at the end, or when there is nothing.
   std::size_t dropBytes(bool& ended);
 
-  /// `then` once all is with the kernel, perhaps before the return; `failed` when the guest is gone.
-  void write(std::string bytes, std::function<void()> then, std::function<void()> failed);
+  /// Takes what was used, and sends; on to Events::onWritten when the kernel does not take all at once.
+  /// @return what became of it now.
+  enum class Sent : std::uint8_t { kAll, kLater, kGuestGone };
+  Sent write(std::string bytes);
   void finishWriting();
 
-  /// Bytes, or the end. At most one wait at a time: a second call does nothing.
-  void onReadable(std::function<void()> handler);
+  /// On to Events::onReadable: bytes, or the end. One wait at a time: a second call does nothing.
+  void waitForBytes();
   /// The guest has closed its end, not merely finished with sending.
   [[nodiscard]] bool guestIsGone();
-  /// At most one wait at a time, likewise; it goes on until then.
-  void onGuestGone(std::function<void()> handler);
+  /// On to Events::onGuestGone. Likewise.
+  void waitForGuestGone();
 
   void close();
 
  private:
-  void watch(std::function<void()> handler);
+  template <class F>
+  auto whileOpen(F handler);
 
-  boost::asio::local::stream_protocol::socket socket_;
+  Socket socket_;
+  Events& events_;
   std::shared_ptr<int> alive_ = std::make_shared<int>();  // until close()
   std::string outgoing_;                                  // while a write waits
   std::size_t used_ = 0;
-  bool waiting_ = false;  // for bytes
+  bool waiting_ = false;   // for bytes
   bool watching_ = false;  // for the guest to leave
 };
 

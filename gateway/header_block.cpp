@@ -1,7 +1,8 @@
 #include "gateway/header_block.h"
 
 #include <algorithm>
-#include <boost/algorithm/string/predicate.hpp>
+
+#include "gateway/header_fields.h"
 
 namespace stitchkit {
 namespace {
@@ -11,7 +12,7 @@ bool lineIsStrict(std::string_view line) {
   if (line.starts_with(' ') || line.starts_with('\t') || std::any_of(line.begin(), line.end(), forbidden)) {
     return false;
   }
-  return !boost::algorithm::istarts_with(line, "host:") || line.find('\t') == std::string_view::npos;
+  return !equalsAscii(line.substr(0, 5), "host:") || line.find('\t') == std::string_view::npos;
 }
 
 }  // namespace

@@ -51,6 +51,12 @@ std::string lowerCaseAscii(std::string_view text) {
   return lower;
 }
 
+bool equalsAscii(std::string_view text, std::string_view lower) noexcept {
+  return text.size() == lower.size() && std::equal(text.begin(), text.end(), lower.begin(), [](char a, char b) {
+           return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+         });
+}
+
 std::string foldedFieldName(std::string_view name) {
   std::string folded = lowerCaseAscii(name);
   std::replace(folded.begin(), folded.end(), '_', '-');

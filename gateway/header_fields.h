@@ -11,6 +11,8 @@ bool isHttpToken(std::string_view text);
 
 /// ASCII letters only; other bytes stay.
 std::string lowerCaseAscii(std::string_view text);
+/// Whether `text` is `lower`, but for the case of ASCII letters.
+bool equalsAscii(std::string_view text, std::string_view lower) noexcept;
 
 /// The name as a server may read it that makes variables of names, as CGI does: lower-case, `_` as `-`. Names that
 /// are equal so may mean the same to an upstream.

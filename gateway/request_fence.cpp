@@ -1,6 +1,5 @@
 #include "gateway/request_fence.h"
 
-#include <boost/algorithm/string/predicate.hpp>
 #include <boost/asio/buffer.hpp>
 
 #include <algorithm>
@@ -57,6 +56,14 @@ std::size_t RequestFence::feed(std::string_view bytes) {
 }
 
 std::size_t RequestFence::feedHeader(std::string_view bytes) {
+  // Mostly a header comes whole, and need not be kept.
+  if (header_.empty() && !bytes.starts_with('\r')) {
+    const std::size_t whole = headerBlockEnd(bytes.substr(0, limits::kGatewayHeaderBytes), 0);
+    if (whole != std::string_view::npos) {
+      finishHeader(bytes.substr(0, whole));
+      return whole;
+    }
+  }
   const std::size_t before = header_.size();
   const std::size_t room = limits::kGatewayHeaderBytes - before;
   header_.append(bytes.substr(0, room));
@@ -67,10 +74,11 @@ std::size_t RequestFence::feedHeader(std::string_view bytes) {
     emptyLineSkipped_ = true;
   }
   const std::size_t end = headerBlockEnd(header_, before < skipped ? 0 : before - skipped);
-  const std::size_t known = end == std::string::npos ? header_.size() : end;
-  if (!headerBlockIsStrict(std::string_view(header_).substr(lineStart_, known - lineStart_), known == end)) {
-    refuse(400);
-  } else if (end == std::string::npos) {
+  if (end == std::string::npos) {
+    if (!headerBlockIsStrict(std::string_view(header_).substr(lineStart_), false)) {
+      refuse(400);
+      return std::min(bytes.size(), room);
+    }
     lineStart_ = header_.rfind('\n') + 1;  // npos + 1 is 0
     if (header_.size() >= limits::kGatewayHeaderBytes) {
       refuse(431);
@@ -78,19 +86,23 @@ std::size_t RequestFence::feedHeader(std::string_view bytes) {
   } else {
     const std::size_t taken = end + skipped - before;
     header_.resize(end);
-    finishHeader();
+    finishHeader(header_);
     return taken;
   }
   return std::min(bytes.size(), room);
 }
 
-void RequestFence::finishHeader() {
-  if (headerFieldLines(header_) > limits::kGatewayHeaderFields) {
+void RequestFence::finishHeader(std::string_view block) {
+  if (!headerBlockIsStrict(block, true)) {
+    refuse(400);
+    return;
+  }
+  if (headerFieldLines(block) > limits::kGatewayHeaderFields) {
     refuse(431);
     return;
   }
   boost::beast::error_code ec;
-  parser_.put(boost::asio::buffer(header_), ec);
+  parser_.put(boost::asio::buffer(block.data(), block.size()), ec);
   if ((ec && ec != http::error::need_more) || !parser_.is_header_done()) {
     refuse(400);
     return;
@@ -129,13 +141,13 @@ unsigned RequestFence::judgeFraming() {
     request_.contentLength = std::stoull(std::string(length));
   }
   if (codings == 1) {
-    if (parser_.get().version() < 11 || !boost::algorithm::iequals(request_.first("transfer-encoding"), "chunked")) {
+    if (parser_.get().version() < 11 || !equalsAscii(request_.first("transfer-encoding"), "chunked")) {
       return 400;
     }
     request_.chunked = true;
   }
   if (request_.count("expect") > 0) {
-    if (request_.count("expect") > 1 || !boost::algorithm::iequals(request_.first("expect"), "100-continue")) {
+    if (request_.count("expect") > 1 || !equalsAscii(request_.first("expect"), "100-continue")) {
       return 417;
     }
     request_.expectsContinue = parser_.get().version() >= 11;

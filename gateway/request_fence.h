@@ -69,7 +69,7 @@ class RequestFence {
 
   std::size_t feedHeader(std::string_view bytes);
   std::size_t feedBody(std::string_view bytes);
-  void finishHeader();
+  void finishHeader(std::string_view block);
   unsigned judgeFraming();
   void takeFields();
   void refuse(unsigned status);

@@ -1,7 +1,7 @@
 // A request to an upstream as bytes, written by cpp-httplib's client.
 //
-// The library never touches a socket: the gateway's loop carries the bytes, so that no call needs a thread. And it never
-// sees a response: ResponseFence has read that whole, within limits that the library does not have.
+// The library never touches a socket: the gateway's loop carries the bytes, so that no call needs a thread. And it
+// never sees a response: ResponseFence has read that whole, within limits that the library does not have.
 #pragma once
 
 #include <string>

@@ -1,7 +1,5 @@
 #include "gateway/response_fence.h"
 
-#include <boost/algorithm/string/predicate.hpp>
-
 #include <algorithm>
 #include <utility>
 
@@ -28,9 +26,8 @@ std::size_t countOf(const std::vector<HeaderField>& fields, std::string_view nam
 }
 
 bool valueIs(const std::vector<HeaderField>& fields, std::string_view name, std::string_view wanted) {
-  return std::all_of(fields.begin(), fields.end(), [&](const HeaderField& field) {
-    return field.name != name || boost::algorithm::iequals(field.value, wanted);
-  });
+  return std::all_of(fields.begin(), fields.end(),
+                     [&](const HeaderField& field) { return field.name != name || equalsAscii(field.value, wanted); });
 }
 
 }  // namespace

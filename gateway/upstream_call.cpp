@@ -39,8 +39,7 @@ UpstreamCall::UpstreamCall(const UpstreamSettings& settings, std::shared_ptr<Ups
       rule_(*parts_.admission.rule),
       request_(upstreamRequest(parts_.request, parts_.admission)),
       bytes_(writeRequest(request_)),
-      fence_(request_.method == "HEAD", rule_.maxResponseBytes),
-      dialTimer_(settings.context) {
+      fence_(request_.method == "HEAD", rule_.maxResponseBytes) {
   request_.body = {};
   parts_.request.body = {};
 }
@@ -78,7 +77,7 @@ void UpstreamCall::dial() {
 
 void UpstreamCall::dialNext() {
   const Tcp::endpoint endpoint = endpoints_[nextEndpoint_++];
-  dialling_ = std::make_shared<Tcp::socket>(settings_.context);
+  dialling_ = std::make_shared<TcpSocket>(settings_.context);
   dialling_->async_connect(endpoint, [self = shared_from_this(), socket = dialling_](boost::system::error_code ec) {
     if (self->done_ && self->dialling_ == socket) {
       self->onConnected(std::move(*socket), ec);
@@ -89,8 +88,9 @@ void UpstreamCall::dialNext() {
   }
   // An address that does not answer leaves time for those behind it.
   const auto left = parts_.deadline - GatewayClock::now();
-  dialTimer_.expires_after(left / static_cast<int>(endpoints_.size() - nextEndpoint_ + 1));
-  dialTimer_.async_wait([self = shared_from_this(), socket = dialling_](boost::system::error_code ec) {
+  dialTimer_.emplace(settings_.context);
+  dialTimer_->expires_after(left / static_cast<int>(endpoints_.size() - nextEndpoint_ + 1));
+  dialTimer_->async_wait([self = shared_from_this(), socket = dialling_](boost::system::error_code ec) {
     if (!ec && self->done_ && self->dialling_ == socket) {
       self->stopDialling();
       self->dialNext();
@@ -106,8 +106,8 @@ void UpstreamCall::stopDialling() {
   }
 }
 
-void UpstreamCall::onConnected(Tcp::socket socket, boost::system::error_code ec) {
-  dialTimer_.cancel();
+void UpstreamCall::onConnected(TcpSocket socket, boost::system::error_code ec) {
+  dialTimer_.reset();
   if (ec) {
     if (nextEndpoint_ < endpoints_.size()) {
       dialNext();
@@ -160,7 +160,7 @@ void UpstreamCall::send() {
     }
     sent_ += sent->bytes;
   }
-  wait(Tcp::socket::wait_read, &UpstreamCall::receive);
+  wait(TcpSocket::wait_read, &UpstreamCall::receive);
 }
 
 void UpstreamCall::receive() {
@@ -192,7 +192,7 @@ void UpstreamCall::receive() {
   });
 }
 
-void UpstreamCall::wait(Tcp::socket::wait_type event, void (UpstreamCall::*next)()) {
+void UpstreamCall::wait(TcpSocket::wait_type event, void (UpstreamCall::*next)()) {
   connection_->socket().async_wait(event, [self = shared_from_this(), next](boost::system::error_code ec) {
     if (!ec && self->done_) {
       ((*self).*next)();
@@ -229,7 +229,7 @@ void UpstreamCall::finish(CallResult result) {
   if (done_) {
     connection_.reset();
     stopDialling();
-    dialTimer_.cancel();
+    dialTimer_.reset();
     std::exchange(done_, nullptr)(std::move(result));
   }
 }

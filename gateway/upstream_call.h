@@ -59,11 +59,11 @@ class UpstreamCall : public std::enable_shared_from_this<UpstreamCall> {
   void dial();
   void dialNext();
   void stopDialling();
-  void onConnected(boost::asio::ip::tcp::socket socket, boost::system::error_code ec);
+  void onConnected(TcpSocket socket, boost::system::error_code ec);
   void shakeHands();
   void send();
   void receive();
-  void wait(boost::asio::ip::tcp::socket::wait_type event, void (UpstreamCall::*next)());
+  void wait(TcpSocket::wait_type event, void (UpstreamCall::*next)());
   void failed(Error error);
   void answered();
   void finish(CallResult result);
@@ -80,8 +80,8 @@ class UpstreamCall : public std::enable_shared_from_this<UpstreamCall> {
   std::function<void(CallResult)> done_;
   Endpoints endpoints_;
   std::size_t nextEndpoint_ = 0;
-  std::shared_ptr<boost::asio::ip::tcp::socket> dialling_;
-  boost::asio::steady_timer dialTimer_;
+  std::shared_ptr<TcpSocket> dialling_;
+  std::optional<boost::asio::steady_timer> dialTimer_;  // while there are further addresses
   std::unique_ptr<UpstreamConnection> connection_;
   bool kept_ = false;  // the connection has served before
 };

@@ -9,19 +9,13 @@
 #include <string>
 
 namespace stitchkit {
-namespace {
-
-using Tcp = boost::asio::ip::tcp;
-
-}  // namespace
-
 // After an operation of OpenSSL that did not succeed: what it waits for, or why it failed.
 Result<Progress> UpstreamConnection::afterTls(int result, const char* what) {
   switch (::SSL_get_error(ssl_.get(), result)) {
     case SSL_ERROR_WANT_READ:
-      return Progress{0, false, Tcp::socket::wait_read};
+      return Progress{0, false, TcpSocket::wait_read};
     case SSL_ERROR_WANT_WRITE:
-      return Progress{0, false, Tcp::socket::wait_write};
+      return Progress{0, false, TcpSocket::wait_write};
     case SSL_ERROR_ZERO_RETURN:
       return Progress{0, true, {}};
     default:
@@ -58,7 +52,7 @@ Result<Progress> UpstreamConnection::write(std::string_view bytes) {
     return Progress{static_cast<std::size_t>(sent), false, {}};
   }
   if (errno == EAGAIN || errno == EINTR) {
-    return Progress{0, false, Tcp::socket::wait_write};
+    return Progress{0, false, TcpSocket::wait_write};
   }
   return internalError("The upstream could not be written to", "send", errno);
 }
@@ -75,7 +69,7 @@ Result<Progress> UpstreamConnection::read(char* buffer, std::size_t size) {
     return Progress{static_cast<std::size_t>(got), got == 0, {}};
   }
   if (errno == EAGAIN || errno == EINTR) {
-    return Progress{0, false, Tcp::socket::wait_read};
+    return Progress{0, false, TcpSocket::wait_read};
   }
   return internalError("The upstream ended the connection", "recv", errno);
 }

@@ -1,6 +1,7 @@
 // One connection to an upstream, plain or TLS. Nothing in it waits.
 #pragma once
 
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
 #include <optional>
@@ -14,16 +15,17 @@ namespace stitchkit {
 /// How far an operation came.
 struct Progress {
   std::size_t bytes = 0;
-  bool ended = false;                                              ///< of a read: the stream's end
-  std::optional<boost::asio::ip::tcp::socket::wait_type> waitFor;  ///< nothing happened; try again then
+  bool ended = false;                                          ///< of a read: the stream's end
+  std::optional<boost::asio::socket_base::wait_type> waitFor;  ///< nothing happened; try again then
 };
+
+using TcpSocket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
 /// One thread.
 class UpstreamConnection {
  public:
   /// @param socket connected and non-blocking. @param ssl null for plain TCP.
-  UpstreamConnection(boost::asio::ip::tcp::socket socket, SslPtr ssl)
-      : socket_(std::move(socket)), ssl_(std::move(ssl)) {}
+  UpstreamConnection(TcpSocket socket, SslPtr ssl) : socket_(std::move(socket)), ssl_(std::move(ssl)) {}
 
   // All fail with kInternal.
 
@@ -35,12 +37,12 @@ class UpstreamConnection {
 
   /// Nothing came unasked, not even the end: another request may go out.
   [[nodiscard]] bool quiet();
-  [[nodiscard]] boost::asio::ip::tcp::socket& socket() noexcept { return socket_; }
+  [[nodiscard]] TcpSocket& socket() noexcept { return socket_; }
 
  private:
   Result<Progress> afterTls(int result, const char* what);
 
-  boost::asio::ip::tcp::socket socket_;
+  TcpSocket socket_;
   SslPtr ssl_;
 };
 
