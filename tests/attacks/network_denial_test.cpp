@@ -1,0 +1,251 @@
+// Every way out of a guest's network, under each policy that denies it. The test plays the host in a network of its own
+// (own_network.h), so that even what gets through stays there.
+#include "tests/attacks/attempts.h"
+#include "tests/attacks/own_network.h"
+#include "tests/attacks/upstream.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <system_error>
+#include <thread>
+
+namespace stitchkit::testing {
+namespace {
+
+constexpr const char* kLoopback = "127.0.0.1";
+constexpr const char* kLoopback6 = "::1";
+
+union SocketAddress {
+  sockaddr any;
+  sockaddr_in v4;
+  sockaddr_in6 v6;
+  sockaddr_un local;
+};
+
+struct Bound {
+  UniqueFd socket;
+  std::string port;
+};
+
+void need(bool done, const std::string& what) {
+  if (!done) {
+    throw std::system_error(errno, std::generic_category(), what);
+  }
+}
+
+Bound bindTo(const std::string& host, int type, int port = 0) {
+  SocketAddress address{};
+  const bool v6 = host.find(':') != std::string::npos;
+  address.any.sa_family = v6 ? AF_INET6 : AF_INET;
+  ::inet_pton(address.any.sa_family, host.c_str(),
+              v6 ? static_cast<void*>(&address.v6.sin6_addr) : &address.v4.sin_addr);
+  (v6 ? address.v6.sin6_port : address.v4.sin_port) = htons(static_cast<std::uint16_t>(port));
+  socklen_t size = v6 ? sizeof address.v6 : sizeof address.v4;
+  Bound bound{UniqueFd(::socket(address.any.sa_family, type | SOCK_CLOEXEC, 0)), ""};
+  need(::bind(bound.socket.get(), &address.any, size) == 0, "bind to " + host);
+  need(type != SOCK_STREAM || ::listen(bound.socket.get(), 16) == 0, "listen");
+  need(::getsockname(bound.socket.get(), &address.any, &size) == 0, "getsockname");
+  bound.port = std::to_string(ntohs(v6 ? address.v6.sin6_port : address.v4.sin_port));
+  return bound;
+}
+
+UniqueFd bindAbstract(int type, const std::string& name) {
+  SocketAddress address{};
+  address.local.sun_family = AF_UNIX;
+  std::memcpy(address.local.sun_path + 1, name.data(), name.size());
+  UniqueFd end(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  need(::bind(end.get(), &address.any, size) == 0, "bind to an abstract name");
+  need(type == SOCK_DGRAM || ::listen(end.get(), 16) == 0, "listen");
+  return end;
+}
+
+/// Answers each datagram with itself; one that asks for an address of a name gets one of the blocks for documentation.
+class Answerer {
+ public:
+  explicit Answerer(const std::string& host, int port = 0) : bound_(bindTo(host, SOCK_DGRAM, port)) {
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~Answerer() {
+    ::shutdown(bound_.socket.get(), SHUT_RDWR);
+    thread_.join();
+  }
+  Answerer(const Answerer&) = delete;
+  Answerer& operator=(const Answerer&) = delete;
+  [[nodiscard]] const std::string& port() const { return bound_.port; }
+
+ private:
+  void serve() {
+    for (;;) {
+      SocketAddress from{};
+      socklen_t size = sizeof from;
+      std::array<char, 512> bytes;
+      const ssize_t got = ::recvfrom(bound_.socket.get(), bytes.data(), bytes.size(), 0, &from.any, &size);
+      if (got <= 0) {
+        return;
+      }
+      const std::string answer = answerTo(std::string(bytes.data(), static_cast<std::size_t>(got)));
+      ::sendto(bound_.socket.get(), answer.data(), answer.size(), 0, &from.any, size);
+    }
+  }
+
+  static std::string answerTo(std::string question) {
+    const bool asksName = question.size() > 17 && question[5] == 1 && (question[2] & 0x80) == 0 && question[4] == 0;
+    if (!asksName) {
+      return question;
+    }
+    const std::size_t end = question.find('\0', 12) + 5;
+    const bool asksV4 = question[end - 3] == 1;
+    question.resize(end);  // without additional records
+    question[2] = static_cast<char>(0x85);
+    question[3] = 0;
+    question[7] = asksV4 ? 1 : 0;
+    question[11] = 0;
+    if (asksV4) {
+      question.append("\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x3c\x00\x04\xc6\x33\x64\x07", 16);
+    }
+    return question;
+  }
+
+  Bound bound_;
+  std::thread thread_;
+};
+
+/// What there is on the host to be reached.
+struct Host {
+  Bound tcp = bindTo(kLoopback, SOCK_STREAM);
+  Bound tcp6 = bindTo(kLoopback6, SOCK_STREAM);
+  Bound tcpInterface = bindTo(kHostAddress, SOCK_STREAM);
+  Bound tcpInterface6 = bindTo(kHostAddress6, SOCK_STREAM);
+  Answerer udp{kLoopback};
+  Answerer udp6{kLoopback6};
+  Answerer udpInterface{kHostAddress};
+  Answerer names{kNameServer, 53};
+  std::string name = "stitchkit-test-" + uniqueDigits();
+  UniqueFd stream = bindAbstract(SOCK_STREAM, name + "s");
+  UniqueFd datagram = bindAbstract(SOCK_DGRAM, name + "d");
+  UniqueFd packet = bindAbstract(SOCK_SEQPACKET, name + "p");
+  Upstream upstream;
+
+  /// What the host's network gives to whoever shares it.
+  [[nodiscard]] std::vector<std::string> shared() const {
+    return {std::string("tcp=tcp,") + kLoopback + "," + tcp.port,
+            std::string("tcp6=tcp,") + kLoopback6 + "," + tcp6.port,
+            std::string("tcp-interface=tcp,") + kHostAddress + "," + tcpInterface.port,
+            std::string("tcp6-interface=tcp,") + kHostAddress6 + "," + tcpInterface6.port,
+            std::string("tcp-upstream=tcp,") + kLoopback + "," + std::to_string(upstream.port()),
+            std::string("udp=udp,") + kLoopback + "," + udp.port(),
+            std::string("udp6=udp,") + kLoopback6 + "," + udp6.port(),
+            std::string("udp-interface=udp,") + kHostAddress + "," + udpInterface.port(),
+            std::string("dns=dns,") + kNameServer + ",53",
+            "abstract-stream=abstract,stream," + name + "s",
+            "abstract-dgram=abstract,dgram," + name + "d",
+            "abstract-seqpacket=abstract,seqpacket," + name + "p",
+            "lists-tcp=lists-tcp," + tcp.port,
+            "lists-unix=lists-unix," + name,
+            "diag-tcp=diag-tcp," + tcp.port};
+  }
+};
+
+const std::set<std::string> kShared{"tcp",       "tcp6",          "tcp-interface",   "tcp6-interface", "tcp-upstream",
+                                    "udp",       "udp6",          "udp-interface",   "dns",            "getent",
+                                    "lists-tcp", "lists-unix",    "diag-tcp",        "abstract-dgram", "abstract-stream",
+                                    "abstract-seqpacket"};
+
+/// What needs rights in the network, or another network.
+std::vector<std::string> privileged() {
+  return {"ping=ping,127.0.0.1",
+          "raw=raw,127.0.0.1",
+          "packet=packet",
+          "packet-dgram=packet-dgram",
+          "link-up=link-up,1",
+          "veth-add=link-add,veth",
+          "dummy-add=link-add,dummy",
+          "bridge-add=link-add,bridge",
+          "address-add=address-add,192.0.2.78",
+          "route-add=route-add,198.51.100.7",
+          "setns-pid1=setns,/proc/1/ns/net",
+          "setns-self=setns,/proc/self/ns/net",
+          "unshare-net=unshare-net",
+          "unshare-user=unshare-user",
+          "family=family",
+          "uring-family=uring-family",
+          "int80-family=int80-family"};
+}
+
+std::vector<std::string> together(std::string program, std::vector<std::string> first,
+                                  const std::vector<std::string>& second) {
+  first.insert(first.begin(), std::move(program));
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+Json policyOf(const std::string& name, const Host& host) {
+  if (name == "allow-list") {
+    return {{"allow", {{{"origin", host.upstream.origin()}}}}};
+  }
+  return name;
+}
+
+/// All attempts of a guest, as lines.
+std::string attemptAll(const Footing& footing, const std::string& policy) {
+  const Host host;
+  Sidecar sidecar(optionsFor(footing));
+  Session session(sidecar, policyOf(policy, host));
+  const auto tries = session.run(together(session.install("ways_out"), host.shared(), privileged()),
+                                 {{"timeoutMs", 120000}}, Milliseconds(120000));
+  const auto named = session.sh("getent hosts asked.stitchkit.test");
+  const auto interfaces = session.sh("tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' ' | sort | tr '\\n' ' '");
+  const std::string gateway = policy != "allow-list" ? "" : session.run({"/usr/bin/curl", "-s", "--max-time", "10",
+      "--unix-socket", "/run/stitchkit-network.sock", host.upstream.origin() + "/"}).out;
+  return tries.out + "getent=" + (named.out.rfind("198.51.100.7", 0) == 0 ? "ok" : "EXIT") + "\ninterfaces=" +
+         interfaces.out + "\nfamilies=" + Json(tries.err).dump() + "\ngateway=" + gateway + "\n";
+}
+
+void checkDenied(const Footing& footing, const std::string& policy) {
+  CAPTURE(footing, policy);
+  const auto tries = attemptsOf(inOwnNetwork([&] { return attemptAll(footing, policy); }));
+  CAPTURE(tries);
+  REQUIRE(tries.size() == 35);
+  CHECK(succeeded(tries) == (policy == "allow-list" ? std::set<std::string>{"gateway"} : std::set<std::string>{}));
+  CHECK(tries.at("interfaces") == "lo ");
+}
+
+TEST_CASE("no way leads out of a guest under deny-all") {
+  checkDenied(GENERATE(from_range(footings())), "deny-all");
+}
+
+TEST_CASE("control: under allow-all the guest reaches all of the host's, and has no more rights in its network") {
+  const Footing footing = GENERATE(from_range(footings()));
+  CAPTURE(footing);
+  const auto tries = attemptsOf(inOwnNetwork([&] { return attemptAll(footing, "allow-all"); }));
+  CAPTURE(tries);
+  CHECK(succeeded(tries) == kShared);
+}
+
+TEST_CASE("control: whoever has rights in a network does all the rest") {
+  const std::string output = withNetworkRights([] {
+    // A second network, to join: that of whoever waits here.
+    return runProgram(together(hostProgram("ways_out"), {}, privileged())).output;
+  });
+  CAPTURE(output);
+  const auto names = succeeded(attemptsOf(output));
+  for (const char* name : {"raw", "packet", "packet-dgram", "link-up", "veth-add", "address-add", "route-add",
+                           "setns-self", "unshare-net", "unshare-user", "family"}) {
+    CAPTURE(name);
+    CHECK(names.count(name) == 1);
+  }
+}
+
+}  // namespace
+}  // namespace stitchkit::testing

@@ -1,0 +1,27 @@
+// A network of the test's own, in which it plays the host: nothing that a guest sends there, under whatever policy, can
+// come any further.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <sys/types.h>
+
+namespace stitchkit::testing {
+
+/// Addresses of the host that are not loopback ones; of the blocks that are for documentation.
+inline constexpr const char* kHostAddress = "192.0.2.77";
+inline constexpr const char* kHostAddress6 = "2001:db8::77";
+/// The name server in its resolv.conf.
+inline constexpr const char* kNameServer = "127.0.0.1";
+
+/// Runs `work` in a child process (forked.h) in new network and mount namespaces: the loopback interface is up and has the
+/// addresses above, /etc/resolv.conf names kNameServer alone. The user stays who it is; an ordinary one needs a user
+/// namespace for it, in which it still is itself. What it threw comes back as an exception.
+std::string inOwnNetwork(const std::function<std::string()>& work);
+
+/// Runs `work` in a child process as the root of a new user namespace, with a network of which it has all rights and a
+/// loopback interface that is up.
+std::string withNetworkRights(const std::function<std::string()>& work);
+
+}  // namespace stitchkit::testing
