@@ -65,6 +65,12 @@ void configureLoopback(bool withAddresses) {
   request6.ifr6_prefixlen = 128;
   request6.ifr6_ifindex = 1;
   need(::ioctl(control6.get(), SIOCSIFADDR, &request6) == 0, "IPv6 address of the host's");
+  // The kernel takes its time until one can be bound to.
+  sockaddr_in6 own{};
+  own.sin6_family = AF_INET6;
+  own.sin6_addr = request6.ifr6_addr;
+  need(eventually([&] { return ::bind(control6.get(), reinterpret_cast<sockaddr*>(&own), sizeof own) == 0; }),
+       "IPv6 address of the host's, in use");
 }
 
 void replaceResolvConf(const std::string& with) {

@@ -15,9 +15,9 @@ inline constexpr const char* kHostAddress6 = "2001:db8::77";
 /// The name server in its resolv.conf.
 inline constexpr const char* kNameServer = "127.0.0.1";
 
-/// Runs `work` in a child process (forked.h) in new network and mount namespaces: the loopback interface is up and has the
-/// addresses above, /etc/resolv.conf names kNameServer alone. The user stays who it is; an ordinary one needs a user
-/// namespace for it, in which it still is itself. What it threw comes back as an exception.
+/// Runs `work` in a child process (forked.h) in new network and mount namespaces: the loopback interface is up and has
+/// the addresses above, /etc/resolv.conf names kNameServer alone. The user stays who it is; an ordinary one needs a
+/// user namespace for it, in which it still is itself. What it threw comes back as an exception.
 std::string inOwnNetwork(const std::function<std::string()>& work);
 
 /// Runs `work` in a child process as the root of a new user namespace, with a network of which it has all rights and a

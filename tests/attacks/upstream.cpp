@@ -223,8 +223,8 @@ std::size_t Upstream::open() const {
 }
 
 std::string response(std::string_view body, std::string_view headers, std::string_view status) {
-  std::string text = "HTTP/1.1 " + std::string(status) + "\r\nContent-Length: " + std::to_string(body.size()) +
-                     "\r\n" + std::string(headers) + "\r\n";
+  std::string text = "HTTP/1.1 " + std::string(status) + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
+                     std::string(headers) + "\r\n";
   return text.append(body);
 }
 

@@ -103,7 +103,10 @@ static long tryUdp(const char* host, const char* port) {
 
 static long tryDns(const char* host, const char* port) {
   static const unsigned char kQuestion[] =
-      "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x05" "asked\x09" "stitchkit\x04" "test\x00\x00\x01\x00\x01";
+      "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x05"
+      "asked\x09"
+      "stitchkit\x04"
+      "test\x00\x00\x01\x00\x01";
   unsigned char answer[512];
   const long size = askByDatagram(host, port, kQuestion, sizeof kQuestion - 1, answer, sizeof answer);
   if (size < 0) {
@@ -121,7 +124,7 @@ static uint16_t checksum(const void* bytes, size_t size) {
     sum += word;
   }
   sum = (sum >> 16) + (sum & 0xffff);
-  return (uint16_t)~(sum + (sum >> 16));
+  return (uint16_t) ~(sum + (sum >> 16));
 }
 
 static long tryEcho(int type, const char* host) {
@@ -148,7 +151,9 @@ static long tryEcho(int type, const char* host) {
 }
 
 static long tryUnix(const char* kind, const char* name, int isAbstract) {
-  const int type = strcmp(kind, "dgram") == 0 ? SOCK_DGRAM : strcmp(kind, "seqpacket") == 0 ? SOCK_SEQPACKET : SOCK_STREAM;
+  const int type = strcmp(kind, "dgram") == 0       ? SOCK_DGRAM
+                   : strcmp(kind, "seqpacket") == 0 ? SOCK_SEQPACKET
+                                                    : SOCK_STREAM;
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   const size_t size = strlen(name);
   if (size + 1 >= sizeof address.sun_path) {
@@ -274,7 +279,8 @@ static long tryDiagTcp(const char* port) {
   for (;;) {
     const ssize_t size = recv(end, answer, sizeof answer, 0);
     size_t left = size > 0 ? (size_t)size : 0;
-    for (struct nlmsghdr* header = (struct nlmsghdr*)answer; NLMSG_OK(header, left); header = NLMSG_NEXT(header, left)) {
+    for (struct nlmsghdr* header = (struct nlmsghdr*)answer; NLMSG_OK(header, left);
+         header = NLMSG_NEXT(header, left)) {
       if (header->nlmsg_type == NLMSG_ERROR || header->nlmsg_type == NLMSG_DONE) {
         errno = ESRCH;
         return -1;
@@ -323,7 +329,10 @@ static long byInt80(int family, int type) {
 #ifdef __x86_64__
   enum { kSocketOfI386 = 359 };
   long outcome = kSocketOfI386;
-  __asm__ volatile("int $0x80" : "+a"(outcome) : "b"((long)family), "c"((long)type), "d"(0L) : "memory", "r8", "r9", "r10", "r11");
+  __asm__ volatile("int $0x80"
+                   : "+a"(outcome)
+                   : "b"((long)family), "c"((long)type), "d"(0L)
+                   : "memory", "r8", "r9", "r10", "r11");
   errno = outcome < 0 ? (int)-outcome : 0;
   return outcome;
 #else
