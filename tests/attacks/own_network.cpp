@@ -25,7 +25,7 @@
 namespace stitchkit::testing {
 namespace {
 
-void need(bool done, const char* what) {
+void orThrow(bool done, const char* what) {
   if (!done) {
     throw std::system_error(errno, std::generic_category(), what);
   }
@@ -35,7 +35,7 @@ void need(bool done, const char* what) {
 void enterUserNamespace(uid_t inside) {
   const uid_t user = ::geteuid();
   const gid_t group = ::getegid();
-  need(::unshare(CLONE_NEWUSER) == 0, "unshare: user namespace");
+  orThrow(::unshare(CLONE_NEWUSER) == 0, "unshare: user namespace");
   const auto map = [](const char* file, uid_t within, uid_t outside) {
     writeFile(file, std::to_string(within) + " " + std::to_string(outside) + " 1");
   };
@@ -49,7 +49,7 @@ void configureLoopback(bool withAddresses) {
   ifreq request{};
   std::strcpy(request.ifr_name, "lo");
   request.ifr_flags = IFF_UP | IFF_RUNNING;
-  need(::ioctl(control.get(), SIOCSIFFLAGS, &request) == 0, "loopback interface up");
+  orThrow(::ioctl(control.get(), SIOCSIFFLAGS, &request) == 0, "loopback interface up");
   if (!withAddresses) {
     return;
   }
@@ -58,26 +58,26 @@ void configureLoopback(bool withAddresses) {
   ::inet_pton(AF_INET, kHostAddress, &address.sin_addr);
   std::strcpy(request.ifr_name, "lo:1");
   std::memcpy(&request.ifr_addr, &address, sizeof address);
-  need(::ioctl(control.get(), SIOCSIFADDR, &request) == 0, "IPv4 address of the host's");
+  orThrow(::ioctl(control.get(), SIOCSIFADDR, &request) == 0, "IPv4 address of the host's");
   const UniqueFd control6(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   in6_ifreq request6{};
   ::inet_pton(AF_INET6, kHostAddress6, &request6.ifr6_addr);
   request6.ifr6_prefixlen = 128;
   request6.ifr6_ifindex = 1;
-  need(::ioctl(control6.get(), SIOCSIFADDR, &request6) == 0, "IPv6 address of the host's");
+  orThrow(::ioctl(control6.get(), SIOCSIFADDR, &request6) == 0, "IPv6 address of the host's");
   // The kernel takes its time until one can be bound to.
   sockaddr_in6 own{};
   own.sin6_family = AF_INET6;
   own.sin6_addr = request6.ifr6_addr;
-  need(eventually([&] { return ::bind(control6.get(), reinterpret_cast<sockaddr*>(&own), sizeof own) == 0; }),
+  orThrow(eventually([&] { return ::bind(control6.get(), reinterpret_cast<sockaddr*>(&own), sizeof own) == 0; }),
        "IPv6 address of the host's, in use");
 }
 
 void replaceResolvConf(const std::string& with) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath("/etc/resolv.conf", nullptr), &std::free);
-  need(real != nullptr, "this test puts another file over /etc/resolv.conf, and there is none");
-  need(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private mounts");
-  need(::mount(with.c_str(), real.get(), nullptr, MS_BIND, nullptr) == 0, "another resolv.conf");
+  orThrow(real != nullptr, "this test puts another file over /etc/resolv.conf, and there is none");
+  orThrow(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private mounts");
+  orThrow(::mount(with.c_str(), real.get(), nullptr, MS_BIND, nullptr) == 0, "another resolv.conf");
 }
 
 std::string childsWord(const ForkedOutcome& outcome) {
@@ -97,7 +97,7 @@ std::string inOwnNetwork(const std::function<std::string()>& work) {
     if (::geteuid() != 0) {
       enterUserNamespace(::geteuid());
     }
-    need(::unshare(CLONE_NEWNET | CLONE_NEWNS) == 0, "unshare: network and mounts");
+    orThrow(::unshare(CLONE_NEWNET | CLONE_NEWNS) == 0, "unshare: network and mounts");
     replaceResolvConf(folder / "resolv.conf");
     configureLoopback(true);
     return work();
@@ -107,7 +107,7 @@ std::string inOwnNetwork(const std::function<std::string()>& work) {
 std::string withNetworkRights(const std::function<std::string()>& work) {
   return childsWord(runForked([&] {
     enterUserNamespace(0);
-    need(::unshare(CLONE_NEWNET) == 0, "unshare: network");
+    orThrow(::unshare(CLONE_NEWNET) == 0, "unshare: network");
     configureLoopback(false);
     return work();
   }));
