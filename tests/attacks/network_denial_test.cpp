@@ -206,7 +206,7 @@ Json policyOf(const std::string& name, const Host& host) {
   return name;
 }
 
-/// All attempts of a guest, as lines.
+/// All attempts of a guest, as lines; among them what the gateway answers about the host's upstream.
 std::string attemptAll(const Footing& footing, const std::string& policy) {
   const Host host;
   Sidecar sidecar(optionsFor(footing));
@@ -215,7 +215,8 @@ std::string attemptAll(const Footing& footing, const std::string& policy) {
                                  {{"timeoutMs", 120000}}, Milliseconds(120000));
   const auto named = session.sh("getent hosts asked.stitchkit.test");
   const auto interfaces = session.sh("tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' ' | sort | tr '\\n' ' '");
-  return tries.out + "getent=" + (named.out.rfind("198.51.100.7", 0) == 0 ? "ok" : "none") +
+  const auto gateway = session.run({session.install("gateway_peer"), "get", host.upstream.host(), "/", "1"});
+  return tries.out + "gateway-" + gateway.out + "getent=" + (named.out.rfind("198.51.100.7", 0) == 0 ? "ok" : "none") +
          "\ninterfaces=" + interfaces.out + "\n";
 }
 
@@ -223,13 +224,18 @@ void checkDenied(const Footing& footing, const std::string& policy) {
   const std::string output = inOwnNetwork([&] { return attemptAll(footing, policy); });
   CAPTURE(footing, policy, output);
   const auto tries = attemptsOf(output);
-  REQUIRE(tries.size() == kShared.size() + privileged().size() + 1);
+  REQUIRE(tries.size() == kShared.size() + privileged().size() + 2);
   CHECK(succeeded(tries).empty());
   CHECK(tries.at("interfaces") == "lo ");
+  CHECK(tries.at("gateway-status") == (policy == "allow-list" ? "200" : "403"));
 }
 
 TEST_CASE("no way leads out of a guest under deny-all") {
   checkDenied(GENERATE(from_range(footings())), "deny-all");
+}
+
+TEST_CASE("the gateway is the only way out of a guest under an allow-list, also to what is allowed") {
+  checkDenied(GENERATE(from_range(footings())), "allow-list");
 }
 
 TEST_CASE("control: under allow-all the guest reaches all of the host's, and has no more rights in its network") {

@@ -70,7 +70,7 @@ void configureLoopback(bool withAddresses) {
   own.sin6_family = AF_INET6;
   own.sin6_addr = request6.ifr6_addr;
   orThrow(eventually([&] { return ::bind(control6.get(), reinterpret_cast<sockaddr*>(&own), sizeof own) == 0; }),
-       "IPv6 address of the host's, in use");
+          "IPv6 address of the host's, in use");
 }
 
 void replaceResolvConf(const std::string& with) {

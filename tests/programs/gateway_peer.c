@@ -208,46 +208,56 @@ static void slowBodies(int count) {
   say("afterwards", ask("/"));
 }
 
+// Some of what is left of a body of `bytes` bytes and the end of its only chunk. What send() gives.
+static ssize_t sendPart(int end, long sent, long bytes) {
+  static const char kEnd[] = "\r\n0\r\n\r\n";
+  static char part[65536];
+  memset(part, 'b', sizeof part);
+  if (sent >= bytes) {
+    return send(end, kEnd + (sent - bytes), sizeof kEnd - 1 - (size_t)(sent - bytes), MSG_NOSIGNAL);
+  }
+  const size_t rest = (size_t)(bytes - sent);
+  return send(end, part, rest < sizeof part ? rest : sizeof part, MSG_NOSIGNAL);
+}
+
 static void bodies(long bytes, int chunked, int count) {
   int ends[kMost];
-  static char part[65536];
+  long left[kMost];
+  const long all = bytes + (chunked ? 7 : 0);
   char start[64];
-  long sent[kMost] = {0};
-  memset(part, 'b', sizeof part);
-  snprintf(start, sizeof start, "Content-Length: %ld\r\n", bytes);
+  snprintf(start, sizeof start, chunked ? "Transfer-Encoding: chunked\r\n" : "Content-Length: %ld\r\n", bytes);
   for (int i = 0; i < count; ++i) {
     ends[i] = dial();
-    sendRequest(ends[i], "POST", "/", chunked ? "Transfer-Encoding: chunked\r\n" : start);
+    left[i] = all;
+    sendRequest(ends[i], "POST", "/", start);
+    if (chunked) {  // one that holds all
+      char size[32];
+      snprintf(size, sizeof size, "%lx\r\n", (unsigned long)bytes);
+      sendText(ends[i], size);
+    }
     fcntl(ends[i], F_SETFL, O_NONBLOCK);
   }
-  if (chunked) {  // one chunk that holds all
-    snprintf(start, sizeof start, "%lx\r\n", (unsigned long)bytes);
-    for (int i = 0; i < count; ++i) {
-      sendText(ends[i], start);
-    }
-  }
-  // All at once: whatever any of them takes.
-  int left = count;
-  while (left > 0) {
+  for (int busy = count; busy > 0;) {
     struct pollfd waiters[kMost];
-    left = 0;
+    busy = 0;
     for (int i = 0; i < count; ++i) {
-      left += sent[i] < bytes;
-      waiters[i] = (struct pollfd){sent[i] < bytes ? ends[i] : -1, POLLOUT | POLLIN, 0};
+      busy += left[i] > 0;
+      waiters[i] = (struct pollfd){left[i] > 0 ? ends[i] : -1, POLLOUT | POLLIN, 0};
     }
-    if (left == 0 || poll(waiters, (nfds_t)count, kPatience) <= 0) {
+    if (busy == 0 || poll(waiters, (nfds_t)count, kPatience) <= 0) {
       break;
     }
     for (int i = 0; i < count; ++i) {
-      const long rest = bytes - sent[i] < (long)sizeof part ? bytes - sent[i] : (long)sizeof part;
-      const ssize_t took = waiters[i].revents == 0 ? 0 : send(ends[i], part, (size_t)rest, MSG_NOSIGNAL);
-      const int answered = (waiters[i].revents & POLLIN) != 0;
-      sent[i] = answered || (took < 0 && errno != EAGAIN) ? bytes : sent[i] + (took > 0 ? took : 0);
+      if ((waiters[i].revents & POLLIN) != 0) {
+        left[i] = 0;  // answered already
+      } else if (waiters[i].revents != 0) {
+        const ssize_t took = sendPart(ends[i], all - left[i], bytes);
+        left[i] = took < 0 && errno != EAGAIN ? 0 : left[i] - (took > 0 ? took : 0);
+      }
     }
   }
   for (int i = 0; i < count; ++i) {
     fcntl(ends[i], F_SETFL, 0);
-    sendText(ends[i], chunked ? "\r\n0\r\n\r\n" : "");
     say("status", readAnswer(ends[i]));
   }
 }
