@@ -11,6 +11,7 @@
 //   pending COUNT PATH      so many requests that nobody waits for the answers of: says `sent`, then sleeps
 //   unread COUNT PATH       the same, but waits for the gateway to give each up, then asks again
 //   flood COUNT             so many connections that send requests as fast as they are answered; never ends
+//   forbidden COUNT         so many connections that send TRACE as fast as they can; says `begun`; never ends
 //   descriptors COUNT       a request in pieces, each with so many descriptors passed along
 // Prints `status=NUMBER` and the like, a line each; an answer that did not come is `status=none`.
 #define _GNU_SOURCE
@@ -298,6 +299,32 @@ static void flood(int count) {
   }
 }
 
+static void forbidden(int count) {
+  char text[16384] = "";
+  char one[256];
+  snprintf(one, sizeof one, "TRACE / HTTP/1.1\r\nHost: %s\r\n\r\n", host);
+  while (strlen(text) + strlen(one) < sizeof text) {
+    strcat(text, one);
+  }
+  for (int i = 1; i < count && fork() != 0; ++i) {
+  }
+  const int end = dial();
+  const size_t all = strlen(text);
+  size_t sent = 0;
+  fcntl(end, F_SETFL, O_NONBLOCK);
+  say("begun", 1);
+  for (;;) {
+    struct pollfd waiter = {end, POLLIN | POLLOUT, 0};
+    static char answers[65536];
+    poll(&waiter, 1, -1);
+    if ((waiter.revents & POLLIN) != 0 && recv(end, answers, sizeof answers, 0) == 0) {
+      return;
+    }
+    const ssize_t took = (waiter.revents & POLLOUT) == 0 ? 0 : send(end, text + sent, all - sent, MSG_NOSIGNAL);
+    sent = took > 0 ? (sent + (size_t)took) % all : sent;
+  }
+}
+
 static void descriptors(int count) {
   union {
     struct cmsghdr header;
@@ -351,6 +378,8 @@ int main(int argc, char** argv) {
     pending(atoi(one), two, IS("pending"));
   } else if (IS("flood")) {
     flood(atoi(one));
+  } else if (IS("forbidden")) {
+    forbidden(atoi(one));
   } else if (IS("descriptors")) {
     descriptors(atoi(one));
   } else {

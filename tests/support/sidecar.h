@@ -119,6 +119,8 @@ class Sidecar {
   [[nodiscard]] const std::shared_ptr<StateDirectory>& state() const { return options_.state; }
   /// Answers that came and that nobody has asked for: those with id null, for instance.
   [[nodiscard]] std::size_t unclaimedAnswers() const { return responses_.size(); }
+  /// Notifications that came and that nobody has asked for.
+  [[nodiscard]] std::size_t unclaimedNotifications() const { return notifications_.size(); }
   /// Everything that came on stdout so far, if asked for.
   [[nodiscard]] const std::string& transcript() const { return transcript_; }
   /// What stderr has said so far.
