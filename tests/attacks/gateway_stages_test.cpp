@@ -157,5 +157,38 @@ TEST_CASE("a change of policy, a stop and the end of the sidecar wait for no ups
   CHECK(succeeded(attemptsOf(said)).size() == 15);
 }
 
+// Lookups that were given up go on in the background, and the system's resolver has its own idea of patience.
+std::string lookUpInVain() {
+  const Answerer names(kNameServer, 53);
+  const Upstream upstream([](const UpstreamRequest&, int connection) { return sendAll(connection, response("ok")); },
+                          kHostAddress);
+  const std::string good = "good.stitchkit.test:" + std::to_string(upstream.port());
+  SidecarOptions options;
+  options.arguments = {"--private-origins"};
+  Sidecar sidecar(std::move(options));
+  Session greedy(sidecar, {{"allow", {{{"origin", "http://never.stitchkit.test"}}}}});
+  const std::string program = greedy.install("gateway_peer");
+  // Each in a session of its own, which has no connection yet.
+  const auto ask = [&](const std::string& when) {
+    Session other(sidecar, {{"allow", {{{"origin", "http://" + good}}}}});
+    return when + "-" + other.run({other.install("gateway_peer"), "get", good, "/", "1"}).out;
+  };
+  std::string said = ask("before");
+  for (int i = 0; i < 100; ++i) {
+    Json params = greedy.commandParams({program, "pending", "never.stitchkit.test", "16", "/"});
+    params["stream"] = true;
+    const Json process = sidecar.call("session.spawn", params).at("process");
+    sidecar.outputBytes();
+    sidecar.call("process.stop", {{"process", process}});
+  }
+  said += ask("meanwhile");
+  return said;
+}
+
+TEST_CASE("a guest whose lookups are never answered does not use up what others look up with") {
+  const std::string said = inOwnNetwork(lookUpInVain);
+  CHECK(said == "before-status=200\nmeanwhile-status=200\n");
+}
+
 }  // namespace
 }  // namespace stitchkit::testing

@@ -4,12 +4,8 @@
 #include "tests/attacks/own_network.h"
 #include "tests/attacks/upstream.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <catch2/catch.hpp>
 
@@ -17,7 +13,6 @@
 #include <cstddef>
 #include <cstring>
 #include <system_error>
-#include <thread>
 
 namespace stitchkit::testing {
 namespace {
@@ -25,108 +20,25 @@ namespace {
 constexpr const char* kLoopback = "127.0.0.1";
 constexpr const char* kLoopback6 = "::1";
 
-union SocketAddress {
-  sockaddr any;
-  sockaddr_in v4;
-  sockaddr_in6 v6;
-  sockaddr_un local;
-};
-
-struct Bound {
-  UniqueFd socket;
-  std::string port;
-};
-
-void need(bool done, const std::string& what) {
-  if (!done) {
-    throw std::system_error(errno, std::generic_category(), what);
-  }
-}
-
-Bound bindTo(const std::string& host, int type, int port = 0) {
-  SocketAddress address{};
-  const bool v6 = host.find(':') != std::string::npos;
-  address.any.sa_family = v6 ? AF_INET6 : AF_INET;
-  ::inet_pton(address.any.sa_family, host.c_str(),
-              v6 ? static_cast<void*>(&address.v6.sin6_addr) : &address.v4.sin_addr);
-  (v6 ? address.v6.sin6_port : address.v4.sin_port) = htons(static_cast<std::uint16_t>(port));
-  socklen_t size = v6 ? sizeof address.v6 : sizeof address.v4;
-  Bound bound{UniqueFd(::socket(address.any.sa_family, type | SOCK_CLOEXEC, 0)), ""};
-  need(::bind(bound.socket.get(), &address.any, size) == 0, "bind to " + host);
-  need(type != SOCK_STREAM || ::listen(bound.socket.get(), 16) == 0, "listen");
-  need(::getsockname(bound.socket.get(), &address.any, &size) == 0, "getsockname");
-  bound.port = std::to_string(ntohs(v6 ? address.v6.sin6_port : address.v4.sin_port));
-  return bound;
-}
-
 UniqueFd bindAbstract(int type, const std::string& name) {
-  SocketAddress address{};
-  address.local.sun_family = AF_UNIX;
-  std::memcpy(address.local.sun_path + 1, name.data(), name.size());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
   UniqueFd end(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  need(::bind(end.get(), &address.any, size) == 0, "bind to an abstract name");
-  need(type == SOCK_DGRAM || ::listen(end.get(), 16) == 0, "listen");
+  if (::bind(end.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      (type != SOCK_DGRAM && ::listen(end.get(), 16) != 0)) {
+    throw std::system_error(errno, std::generic_category(), "abstract socket");
+  }
   return end;
 }
 
-/// Answers each datagram with itself; one that asks for an address of a name gets one of the blocks for documentation.
-class Answerer {
- public:
-  explicit Answerer(const std::string& host, int port = 0) : bound_(bindTo(host, SOCK_DGRAM, port)) {
-    thread_ = std::thread([this] { serve(); });
-  }
-  ~Answerer() {
-    ::shutdown(bound_.socket.get(), SHUT_RDWR);
-    thread_.join();
-  }
-  Answerer(const Answerer&) = delete;
-  Answerer& operator=(const Answerer&) = delete;
-  [[nodiscard]] const std::string& port() const { return bound_.port; }
-
- private:
-  void serve() {
-    for (;;) {
-      SocketAddress from{};
-      socklen_t size = sizeof from;
-      std::array<char, 512> bytes;
-      const ssize_t got = ::recvfrom(bound_.socket.get(), bytes.data(), bytes.size(), 0, &from.any, &size);
-      if (got <= 0) {
-        return;
-      }
-      const std::string answer = answerTo(std::string(bytes.data(), static_cast<std::size_t>(got)));
-      ::sendto(bound_.socket.get(), answer.data(), answer.size(), 0, &from.any, size);
-    }
-  }
-
-  static std::string answerTo(std::string question) {
-    const bool asksName = question.size() > 17 && question[5] == 1 && (question[2] & 0x80) == 0 && question[4] == 0;
-    if (!asksName) {
-      return question;
-    }
-    const std::size_t end = question.find('\0', 12) + 5;
-    const bool asksV4 = question[end - 3] == 1;
-    question.resize(end);  // without additional records
-    question[2] = static_cast<char>(0x85);
-    question[3] = 0;
-    question[7] = asksV4 ? 1 : 0;
-    question[11] = 0;
-    if (asksV4) {
-      question.append("\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x3c\x00\x04\xc6\x33\x64\x07", 16);
-    }
-    return question;
-  }
-
-  Bound bound_;
-  std::thread thread_;
-};
-
 /// What there is on the host to be reached.
 struct Host {
-  Bound tcp = bindTo(kLoopback, SOCK_STREAM);
-  Bound tcp6 = bindTo(kLoopback6, SOCK_STREAM);
-  Bound tcpInterface = bindTo(kHostAddress, SOCK_STREAM);
-  Bound tcpInterface6 = bindTo(kHostAddress6, SOCK_STREAM);
+  Bound tcp = listenAt(kLoopback);
+  Bound tcp6 = listenAt(kLoopback6);
+  Bound tcpInterface = listenAt(kHostAddress);
+  Bound tcpInterface6 = listenAt(kHostAddress6);
   Answerer udp{kLoopback};
   Answerer udp6{kLoopback6};
   Answerer udpInterface{kHostAddress};
@@ -216,7 +128,7 @@ std::string attemptAll(const Footing& footing, const std::string& policy) {
   const auto named = session.sh("getent hosts asked.stitchkit.test");
   const auto interfaces = session.sh("tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' ' | sort | tr '\\n' ' '");
   const auto gateway = session.run({session.install("gateway_peer"), "get", host.upstream.host(), "/", "1"});
-  return tries.out + "gateway-" + gateway.out + "getent=" + (named.out.rfind("198.51.100.7", 0) == 0 ? "ok" : "none") +
+  return tries.out + "gateway-" + gateway.out + "getent=" + (named.out.rfind(kHostAddress, 0) == 0 ? "ok" : "none") +
          "\ninterfaces=" + interfaces.out + "\n";
 }
 

@@ -1,6 +1,5 @@
 #include "tests/attacks/own_network.h"
 
-#include "rpc/base/unique_fd.h"
 #include "tests/support/forked.h"
 #include "tests/support/processes.h"
 #include "tests/support/scratch.h"
@@ -15,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -80,6 +80,52 @@ void replaceResolvConf(const std::string& with) {
   orThrow(::mount(with.c_str(), real.get(), nullptr, MS_BIND, nullptr) == 0, "another resolv.conf");
 }
 
+union SocketAddress {
+  sockaddr any;
+  sockaddr_in v4;
+  sockaddr_in6 v6;
+};
+
+Bound bindTo(const std::string& host, int type, int port) {
+  SocketAddress address{};
+  const bool v6 = host.find(':') != std::string::npos;
+  address.any.sa_family = v6 ? AF_INET6 : AF_INET;
+  ::inet_pton(address.any.sa_family, host.c_str(),
+              v6 ? static_cast<void*>(&address.v6.sin6_addr) : &address.v4.sin_addr);
+  (v6 ? address.v6.sin6_port : address.v4.sin_port) = htons(static_cast<std::uint16_t>(port));
+  socklen_t size = v6 ? sizeof address.v6 : sizeof address.v4;
+  Bound bound{UniqueFd(::socket(address.any.sa_family, type | SOCK_CLOEXEC, 0)), ""};
+  orThrow(::bind(bound.socket.get(), &address.any, size) == 0, host.c_str());
+  orThrow(::getsockname(bound.socket.get(), &address.any, &size) == 0, "getsockname");
+  bound.port = std::to_string(ntohs(v6 ? address.v6.sin6_port : address.v4.sin_port));
+  return bound;
+}
+
+// "" for none.
+std::string answerTo(std::string datagram) {
+  const bool asksName = datagram.size() > 17 && datagram[5] == 1 && (datagram[2] & 0x80) == 0 && datagram[4] == 0;
+  if (!asksName) {
+    return datagram;
+  }
+  if (datagram.compare(13, 5, "never") == 0) {
+    return "";
+  }
+  const std::size_t end = datagram.find('\0', 12) + 5;
+  const bool asksV4 = datagram[end - 3] == 1;
+  datagram.resize(end);  // without additional records
+  datagram[2] = static_cast<char>(0x85);
+  datagram[3] = 0;
+  datagram[7] = asksV4 ? 1 : 0;
+  datagram[11] = 0;
+  if (asksV4) {
+    in_addr address{};
+    ::inet_pton(AF_INET, kHostAddress, &address);
+    datagram.append("\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x3c\x00\x04", 12);
+    datagram.append(reinterpret_cast<const char*>(&address), sizeof address);
+  }
+  return datagram;
+}
+
 std::string childsWord(const ForkedOutcome& outcome) {
   if (outcome.exitCode != 0 || outcome.text.rfind("threw: ", 0) == 0) {
     throw std::runtime_error("in a network of its own: " + outcome.text);
@@ -88,6 +134,37 @@ std::string childsWord(const ForkedOutcome& outcome) {
 }
 
 }  // namespace
+
+Bound listenAt(const std::string& host) {
+  Bound bound = bindTo(host, SOCK_STREAM, 0);
+  orThrow(::listen(bound.socket.get(), 16) == 0, "listen");
+  return bound;
+}
+
+Answerer::Answerer(const std::string& host, int port) : bound_(bindTo(host, SOCK_DGRAM, port)) {
+  thread_ = std::thread([this] { serve(); });
+}
+
+Answerer::~Answerer() {
+  ::shutdown(bound_.socket.get(), SHUT_RDWR);
+  thread_.join();
+}
+
+void Answerer::serve() {
+  for (;;) {
+    SocketAddress from{};
+    socklen_t size = sizeof from;
+    std::array<char, 512> bytes;
+    const ssize_t got = ::recvfrom(bound_.socket.get(), bytes.data(), bytes.size(), 0, &from.any, &size);
+    if (got <= 0) {
+      return;
+    }
+    const std::string answer = answerTo(std::string(bytes.data(), static_cast<std::size_t>(got)));
+    if (!answer.empty()) {
+      ::sendto(bound_.socket.get(), answer.data(), answer.size(), 0, &from.any, size);
+    }
+  }
+}
 
 std::string inOwnNetwork(const std::function<std::string()>& work) {
   const ScratchFolder folder;

@@ -125,11 +125,11 @@ std::string UpstreamRequest::header(const std::string& name) const {
 Upstream::Upstream()
     : Upstream([](const UpstreamRequest&, int connection) { return sendAll(connection, response("ok")); }) {}
 
-Upstream::Upstream(Handler handler)
+Upstream::Upstream(Handler handler, const char* at)
     : handler_(std::move(handler)), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ::inet_pton(AF_INET, at, &address.sin_addr);
   socklen_t size = sizeof address;
   auto* const any = reinterpret_cast<sockaddr*>(&address);
   if (::bind(listener_.get(), any, sizeof address) != 0 || ::listen(listener_.get(), 256) != 0 ||

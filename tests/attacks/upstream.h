@@ -34,8 +34,8 @@ class Upstream {
   /// Writes its answer to the descriptor. Returns whether the connection lives on.
   using Handler = std::function<bool(const UpstreamRequest& request, int connection)>;
 
-  /// Starts to listen.
-  explicit Upstream(Handler handler);
+  /// Starts to listen. `address`: another one of this machine.
+  explicit Upstream(Handler handler, const char* address = "127.0.0.1");
   /// Answers every request with 200 and `ok`.
   Upstream();
   /// Ends all connections, also under a handler's hands, and waits for the handlers.
