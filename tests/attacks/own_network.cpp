@@ -168,7 +168,7 @@ void Answerer::serve() {
 
 std::string inOwnNetwork(const std::function<std::string()>& work) {
   const ScratchFolder folder;
-  writeFile(folder / "resolv.conf", std::string("nameserver ") + kNameServer + "\noptions timeout:2 attempts:1\n");
+  writeFile(folder / "resolv.conf", std::string("nameserver ") + kNameServer + "\noptions timeout:10 attempts:1\n");
   return childsWord(runForked([&] {
     becomeSubreaper();
     if (::geteuid() != 0) {
