@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <optional>
 
 namespace stitchkit::bench {
@@ -18,14 +19,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kHelp =
-    "Usage: sandbox-bench [--sidecar PROGRAM] [--quick]\n"
+    "Usage: sandbox-bench [--sidecar PROGRAM] [--quick] [--gateway]\n"
     "  --sidecar PROGRAM  what to measure (default: stitchkit-sandbox beside this program)\n"
     "  --quick            a tenth of the rounds and of the soak, to see that it works\n"
+    "  --gateway          the rows of the gateway, and no others\n"
     "Started by root, everything runs as nobody. Files go below TMPDIR (default /tmp) and are removed.\n";
 
 struct Options {
   fs::path sidecar = fs::read_symlink("/proc/self/exe").parent_path() / "stitchkit-sandbox";
   Effort effort;
+  bool onlyGateway = false;
 };
 
 /// nullopt when the arguments make no sense.
@@ -34,6 +37,8 @@ std::optional<Options> parseOptions(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--quick") == 0) {
       options.effort = {30, 1000, 10000};
+    } else if (std::strcmp(argv[i], "--gateway") == 0) {
+      options.onlyGateway = true;
     } else if (std::strcmp(argv[i], "--sidecar") == 0 && i + 1 < argc) {
       options.sidecar = argv[++i];
     } else {
@@ -43,9 +48,26 @@ std::optional<Options> parseOptions(int argc, char** argv) {
   return options;
 }
 
+std::vector<Row> allRows(Setting& setting) {
+  std::vector<Row> rows;
+  const auto add = [&rows](std::vector<Row> more) {
+    rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  for (const auto& row : {residentRow, startRow, runRow, readRow, writeRow}) {
+    rows.push_back(row(setting));
+  }
+  for (const auto& several : {mebibyteRows, toolRows, gatewayRows}) {
+    add(several(setting));
+  }
+  for (const auto& row : {pipelineRow, templateRow, soakRow}) {
+    rows.push_back(row(setting));
+  }
+  return rows;
+}
+
 void measure(const Options& options) {
   const fs::path script = SANDBOX_NODE_LAUNCHER;
-  const UnprivilegedHome home({options.sidecar, script});
+  const UnprivilegedHome home({options.sidecar, script, SANDBOX_HTTP_CLIENT, SANDBOX_HOSTILE_CLIENT});
   DirectLaunch direct(home.path() / "direct");
   const std::unique_ptr<NodeLauncher> node = NodeLauncher::find(home.path() / script.filename(), direct.profile());
   if (node == nullptr) {
@@ -58,19 +80,7 @@ void measure(const Options& options) {
   const std::string session = openSession(sidecar);
   Setting setting{options.effort, program, home.path(), state, sidecar, session, direct, node.get()};
 
-  std::vector<Row> rows;
-  for (const auto& row : {residentRow, startRow, runRow, readRow, writeRow}) {
-    rows.push_back(row(setting));
-  }
-  for (Row& row : mebibyteRows(setting)) {
-    rows.push_back(std::move(row));
-  }
-  for (Row& row : toolRows(setting)) {
-    rows.push_back(std::move(row));
-  }
-  for (const auto& row : {pipelineRow, templateRow, soakRow}) {
-    rows.push_back(row(setting));
-  }
+  const std::vector<Row> rows = options.onlyGateway ? gatewayRows(setting) : allRows(setting);
   sidecar.end();
   printTable(rows);
 }

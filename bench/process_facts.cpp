@@ -6,6 +6,7 @@
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 namespace stitchkit::bench {
 
@@ -17,11 +18,12 @@ int countEntries(const fs::path& directory) {
   return static_cast<int>(std::distance(fs::directory_iterator(directory), fs::directory_iterator()));
 }
 
-std::int64_t residentBytes(const fs::path& process) {
+/// A line of `status` such as "VmRSS:", which is in KiB.
+std::int64_t bytesIn(const fs::path& process, std::string_view name) {
   std::ifstream status(process / "status");
   for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) {
-      return std::stoll(line.substr(6)) * 1024;
+    if (line.starts_with(name)) {
+      return std::stoll(line.substr(name.size())) * 1024;
     }
   }
   return 0;
@@ -57,7 +59,12 @@ int countZombies(pid_t parent) {
 
 ProcessFacts factsOf(pid_t pid) {
   const fs::path process = fs::path("/proc") / std::to_string(pid);
-  return {countEntries(process / "fd"), countEntries(process / "task"), countZombies(pid), residentBytes(process)};
+  return {countEntries(process / "fd"), countEntries(process / "task"), countZombies(pid), bytesIn(process, "VmRSS:"),
+          bytesIn(process, "VmHWM:")};
+}
+
+void forgetPeak(pid_t pid) {
+  std::ofstream(fs::path("/proc") / std::to_string(pid) / "clear_refs") << "5";
 }
 
 }  // namespace stitchkit::bench

@@ -35,6 +35,9 @@ struct Setting {
 /// Makes a template and a session of it under deny-all; the handle.
 std::string openSession(Sidecar& sidecar);
 
+/// Where a session's workspace lies below a state directory (PROTOCOL.md, 4).
+std::filesystem::path workspaceOf(const std::filesystem::path& stateDirectory, const std::string& sessionId);
+
 Row residentRow(Setting& setting);
 Row startRow(Setting& setting);
 Row runRow(Setting& setting);
@@ -46,6 +49,8 @@ Row pipelineRow(Setting& setting);
 Row templateRow(Setting& setting);
 /// The coding tools, in a session of their own.
 std::vector<Row> toolRows(Setting& setting);
+/// The gateway, in a sidecar of its own.
+std::vector<Row> gatewayRows(Setting& setting);
 Row soakRow(Setting& setting);
 
 }  // namespace stitchkit::bench

@@ -5,14 +5,27 @@
 
 #include <nlohmann/json.hpp>
 
+#include <stdexcept>
+
 namespace stitchkit::bench {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
 std::string openSession(Sidecar& sidecar) {
   const json created = sidecar.call(
       "backend.create", {{"template", {{"template", "bench"}, {"files", json::object()}}}, {"network", "deny-all"}});
   return created.at("handle");
+}
+
+fs::path workspaceOf(const fs::path& stateDirectory, const std::string& sessionId) {
+  for (const fs::directory_entry& backend : fs::directory_iterator(stateDirectory)) {
+    const fs::path workspace = backend.path() / "sessions" / sessionId / "workspace";
+    if (fs::is_directory(workspace)) {
+      return workspace;
+    }
+  }
+  throw std::runtime_error("no workspace below the state directory");
 }
 
 Row residentRow(Setting& setting) {

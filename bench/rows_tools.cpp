@@ -34,17 +34,6 @@ std::string toolLine(const std::string& tool, const std::string& toolset, const 
   return requestLine("coding." + tool, {{"toolset", toolset}, {"input", input}});
 }
 
-/// PROTOCOL.md, 4: where a session's workspace lies.
-fs::path workspaceOf(const Setting& setting, const std::string& sessionId) {
-  for (const fs::directory_entry& backend : fs::directory_iterator(setting.stateDirectory)) {
-    const fs::path workspace = backend.path() / "sessions" / sessionId / "workspace";
-    if (fs::is_directory(workspace)) {
-      return workspace;
-    }
-  }
-  throw std::runtime_error("no workspace below the state directory");
-}
-
 /// A session of its own with a toolset that asks nobody.
 struct ToolSession {
   std::string handle;
@@ -58,7 +47,7 @@ ToolSession openTools(Setting& setting) {
   const std::string handle = created.at("handle");
   const json made = setting.sidecar.call(
       "coding.create", {{"handle", handle}, {"authorize", "allow"}, {"limits", {{"maxSearchResults", 10000}}}});
-  return {handle, made.at("toolset"), workspaceOf(setting, created.at("session").at("id"))};
+  return {handle, made.at("toolset"), workspaceOf(setting.stateDirectory, created.at("session").at("id"))};
 }
 
 void writeFile(const fs::path& path, const std::string& content) {

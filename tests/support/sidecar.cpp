@@ -329,6 +329,9 @@ void Sidecar::takeOutput() {
     return;
   }
   partial_.append(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  if (options_.keepTranscript) {
+    transcript_.append(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  }
   splitLines();
 }
 

@@ -55,6 +55,7 @@ struct SidecarOptions {
   std::vector<std::string> environment;          ///< "NAME=value", beside PATH and the sanitizers' options
   std::vector<std::pair<int, int>> descriptors;  ///< {source here, number there}, beside the standard streams
   bool readStderr = true;                        ///< false: the pipe is left to fill up
+  bool keepTranscript = false;                   ///< transcript() holds all that came on stdout
   std::shared_ptr<StateDirectory> state;         ///< none: a new one
 };
 
@@ -118,6 +119,10 @@ class Sidecar {
   [[nodiscard]] const std::shared_ptr<StateDirectory>& state() const { return options_.state; }
   /// Answers that came and that nobody has asked for: those with id null, for instance.
   [[nodiscard]] std::size_t unclaimedAnswers() const { return responses_.size(); }
+  /// Notifications that came and that nobody has asked for.
+  [[nodiscard]] std::size_t unclaimedNotifications() const { return notifications_.size(); }
+  /// Everything that came on stdout so far, if asked for.
+  [[nodiscard]] const std::string& transcript() const { return transcript_; }
   /// What stderr has said so far.
   [[nodiscard]] const std::string& stderrText() const { return stderrText_; }
   /// For Wiring::kTerminal: the master's descriptor. What is typed on the terminal can be seen by reading its slave.
@@ -150,6 +155,7 @@ class Sidecar {
   std::int64_t nextId_ = 1;
   std::string partial_;
   std::string stderrText_;
+  std::string transcript_;
   std::deque<std::string> lines_;
   std::deque<Json> responses_;
   std::deque<Json> notifications_;
