@@ -168,7 +168,7 @@ Problem guestParams(const Json& step, Json& params) {
     }
     slices.push_back(std::move(slice));
   }
-  const int waitMs = step.value("waitMs", 15000);
+  const int waitMs = step.value("waitMs", 10000);
   Json job = {{"slices", slices},
               {"socket", step.value("socket", "/run/stitchkit-network.sock")},
               {"count", step.value("connections", 1)},

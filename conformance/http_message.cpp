@@ -88,6 +88,9 @@ std::string takeStatusLine(std::string_view line, HttpMessage& message) {
 
 /// The head, without a body. kMore until its empty line has come.
 HttpParsed parseHead(std::string_view bytes, std::string (*takeFirst)(std::string_view, HttpMessage&)) {
+  if (!bytes.empty() && !isTokenByte(bytes[0])) {
+    return wrong("a head that is none");  // TLS, say: an end of it would never come
+  }
   const std::size_t end = bytes.substr(0, kMostHead).find("\r\n\r\n");
   if (end == std::string_view::npos) {
     return bytes.size() >= kMostHead ? wrong("a head of more than 64 KiB") : HttpParsed{};
