@@ -148,6 +148,11 @@ Problem Connection::receive() {
     if (!message) {
       return "stdout holds what is no message: " + problem + ": " + show(Json(*text));
     }
+    for (const auto& secret : secrets_) {
+      if (text->find(secret) != std::string::npos) {
+        return "a message holds a secret: " + show(*message);
+      }
+    }
     if (Problem wrong = judge(*message)) {
       return "a message breaks the contract: " + *wrong + "\n  the message: " + show(*message);
     }

@@ -34,6 +34,8 @@ class Connection {
   [[nodiscard]] std::deque<Json>& inbox() { return inbox_; }
   /// Is asked about every request of the implementation, and told when one is cancelled, as soon as that has come.
   void setHost(HostHandler host) { host_ = std::move(host); }
+  /// No message may hold one of these.
+  void setSecrets(std::vector<std::string> secrets) { secrets_ = std::move(secrets); }
   /// An id that no other request of the runner has.
   int nextId() { return nextId_++; }
 
@@ -74,6 +76,7 @@ class Connection {
   std::map<std::string, std::string> asked_;    ///< id to method of the implementation's requests without an answer
   std::set<std::string> everAsked_;             ///< ids of all of them
   HostHandler host_;
+  std::vector<std::string> secrets_;
   bool sentRaw_ = false;  ///< then an unknown id may be one that we could not read ourselves
   int nextId_ = 1001;
 };

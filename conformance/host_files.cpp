@@ -84,6 +84,7 @@ std::string HostFiles::resolve(std::string text, const std::string& backendName,
   replaceAll(text, "{namespace}", home.string());
   replaceAll(text, "{state}", directory_.state().string());
   replaceAll(text, "{outside}", directory_.outside().string());
+  replaceAll(text, "{authority}", directory_.authority().string());
   return text;
 }
 

@@ -26,6 +26,8 @@ class CaseDirectory {
   [[nodiscard]] std::filesystem::path state() const { return root_ / "state"; }
   /// Outside of every workspace, writable by everybody: what escapes must not reach.
   [[nodiscard]] std::filesystem::path outside() const { return root_ / "outside"; }
+  /// Where the test authority's certificate is put (certificates.h) when a command line asks for it.
+  [[nodiscard]] std::filesystem::path authority() const { return root_ / "authority.pem"; }
   /// Removes what is in outside().
   void clearOutside() const;
 
@@ -45,7 +47,7 @@ class HostFiles {
  public:
   explicit HostFiles(const CaseDirectory& directory) : directory_(directory) {}
 
-  /// Puts paths in for {state}, {outside}, {namespace}, {session} and {workspace}.
+  /// Puts paths in for {state}, {outside}, {authority}, {namespace}, {session} and {workspace}.
   [[nodiscard]] std::string resolve(std::string text, const std::string& backendName, const std::string& session) const;
 
   std::optional<std::string> makeFile(const std::string& path, std::string_view bytes, std::optional<int> mode);

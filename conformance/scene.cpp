@@ -1,5 +1,7 @@
 #include "conformance/scene.h"
 
+#include "conformance/certificates.h"
+
 namespace conformance {
 
 using Problem = std::optional<std::string>;
@@ -8,8 +10,14 @@ Problem Scene::start(const std::string& name, const std::vector<std::string>& ar
                      const std::string& backendName) {
   std::vector<std::string> command = command_;
   command.insert(command.end(), arguments.begin(), arguments.end());
+  HostFiles files(directory_);
   for (auto& argument : command) {
-    argument = HostFiles(directory_).resolve(argument, backendName, "");
+    if (argument.find("{authority}") != std::string::npos) {
+      if (Problem problem = files.makeFile(directory_.authority().string(), authorityPem(), 0644)) {
+        return problem;
+      }
+    }
+    argument = files.resolve(argument, backendName, "");
   }
   std::string problem;
   auto process = Process::start(command, problem);

@@ -36,6 +36,15 @@ const std::map<std::string, StepRunner::Action>& StepRunner::actions() {
       {"hostChanges", &StepRunner::hostChanges},
       {"fifoText", &StepRunner::fifoText},
       {"fifoEnd", &StepRunner::fifoEnd},
+      {"upstream", &StepRunner::upstream},
+      {"upstreamSaw", &StepRunner::upstreamSaw},
+      {"upstreamReached", &StepRunner::upstreamReached},
+      {"upstreamLeft", &StepRunner::upstreamLeft},
+      {"release", &StepRunner::release},
+      {"gateway", &StepRunner::gateway},
+      {"awaitGateway", &StepRunner::awaitGateway},
+      {"brokerErrors", &StepRunner::brokerErrors},
+      {"secrets", &StepRunner::secrets},
   };
   return table;
 }
@@ -46,6 +55,7 @@ StepRunner::StepRunner(const Case& testCase, const Contract& contract, const Set
 StepRunner::~StepRunner() {
   for (const auto& [name, peer] : scene_.all()) {
     peer->setHost({});
+    peer->setSecrets({});
   }
 }
 
@@ -73,13 +83,16 @@ Problem StepRunner::closeAll() {
       return "messages came that no step asked for";
     }
   }
-  return std::nullopt;
+  return findSecretsLeft();
 }
 
 Problem StepRunner::cleanUp() {
   at_ = "end";
   current_ = "the sessions are deleted";
   Connection* peer = scene_.find("main");
+  if (Problem problem = findSecretsLeft()) {
+    return problem;
+  }
   // The newest first: an older handle of the same session owns nothing.
   for (auto handle = handles_.rbegin(); handle != handles_.rend(); ++handle) {
     if (Problem problem = deleteSession(*peer, *handle)) {
@@ -161,6 +174,7 @@ Problem StepRunner::startConnection(const std::string& name, const Json& args) {
 }
 
 void StepRunner::attachHost(Connection& peer) {
+  peer.setSecrets(secrets_);
   peer.setHost([this](const std::string& method, const Json& params) { return fakeHost_.answer(method, params); });
 }
 

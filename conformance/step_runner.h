@@ -1,18 +1,22 @@
 // Carries out the steps of one case. Each kind of step stands in a file of its own: message_steps.cpp,
-// process_steps.cpp, file_steps.cpp, host_steps.cpp.
+// process_steps.cpp, file_steps.cpp, host_steps.cpp, gateway_steps.cpp.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "conformance/case_run.h"
+#include "conformance/events.h"
 #include "conformance/expand.h"
 #include "conformance/fake_host.h"
 #include "conformance/host_files.h"
 #include "conformance/scene.h"
 #include "conformance/tree_snapshot.h"
+#include "conformance/upstream.h"
 
 namespace conformance {
 
@@ -78,6 +82,15 @@ class StepRunner {
   Problem hostChanges(const Json& step);
   Problem fifoText(const Json& step);
   Problem fifoEnd(const Json& step);
+  Problem upstream(const Json& step);
+  Problem upstreamSaw(const Json& step);
+  Problem upstreamReached(const Json& step);
+  Problem upstreamLeft(const Json& step);
+  Problem release(const Json& step);
+  Problem gateway(const Json& step);
+  Problem awaitGateway(const Json& step);
+  Problem brokerErrors(const Json& step);
+  Problem secrets(const Json& step);
 
   /// Until what was sent is in the pipe.
   Problem flush(Connection& peer, const Json& step);
@@ -88,6 +101,17 @@ class StepRunner {
   Problem capture(const Json& step, const Json& from);
   Problem takeMatching(const Json& step, const Json& wanted);
   Problem deleteSession(Connection& peer, const Json& handle);
+  /// The result of a call that a step makes by itself.
+  Problem callMethod(Connection& peer, const Json& step, const std::string& method, const Json& params, Json& result);
+  Upstream* findUpstream(const Json& name);
+  Problem judgeUpstream(const Json& name, const Json& step);
+  Problem judgeGateway(const Json& step, const Json& exitCode, const std::string& output, const Json& errors);
+  /// What upstreams and the host have seen of a step `gateway`.
+  Problem judgeAround(const Json& step);
+  Problem takeBrokerErrors(const Json& step, const Json& wanted);
+  Problem findSecret(std::string_view text, const char* where) const;
+  /// On disk, and at the end of stderr.
+  Problem findSecretsLeft() const;
 
   const Case& case_;
   const Contract& contract_;
@@ -99,6 +123,9 @@ class StepRunner {
   std::map<std::string, Json> calls_;       ///< ids of calls that are to be awaited, by name
   std::vector<Json> handles_;               ///< of all sessions that were given to this case
   std::map<std::string, TreeState> trees_;  ///< as `hostEntries` left them, by directory
+  Events events_;                           ///< that upstreams wait for
+  std::map<std::string, std::unique_ptr<Upstream>> upstreams_;
+  std::vector<std::string> secrets_;  ///< that nobody but upstreams may see
   std::string at_ = "start";
   Json current_;
 };

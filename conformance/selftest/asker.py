@@ -1,11 +1,15 @@
 """An implementation of selftest/openrpc.json that asks its host: what the runner's own test runs cases against."""
+import base64
 import json
 import sys
+
+import relay
 
 waiting = {}  # id of a request to the host -> id of the call that waits for its answer
 asked = 0
 handles = 0
 label = ""
+processes = {}
 
 
 def send(message):
@@ -29,6 +33,25 @@ def serve(call):
         result = {"handle": "h%d" % handles}
     elif call["method"] == "label":
         label, result = params["text"], {"before": label}
+    elif call["method"] == "fail":
+        send({"method": "gateway.error", "params": params})
+    elif call["method"] in ("session.run", "session.spawn"):
+        child, stdin = relay.start(params["command"], params["stdin"], sys.argv[2])
+        name = "p%d" % (len(processes) + 1)
+        processes[name] = (child, stdin)
+        result = {"process": name}
+        if call["method"] == "session.run":
+            out, err = child.communicate(stdin)
+            result = {"exitCode": child.returncode, "stdout": out.decode(), "stderr": err.decode()}
+        else:
+            child.stdin.write(stdin)
+            child.stdin.close()
+            child.stdin = None
+    elif call["method"] == "process.result":
+        child = processes[params["process"]][0]
+        out, err = child.communicate()
+        result = {"exitCode": child.returncode}
+        result.update({"stdout": {"base64": base64.b64encode(out).decode()}, "stderr": {"base64": base64.b64encode(err).decode()}})
     send({"id": call["id"], "result": result})
 
 

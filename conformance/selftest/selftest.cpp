@@ -4,6 +4,7 @@
 #include "conformance/bytes.h"
 #include "conformance/expand.h"
 #include "conformance/framing.h"
+#include "conformance/http_message.h"
 #include "conformance/matcher.h"
 
 namespace conformance {
@@ -118,6 +119,69 @@ TEST_CASE("frames are whole however the bytes come") {
   std::string problem;
   CHECK_FALSE(lines.next(problem));
   CHECK_FALSE(problem.empty());
+}
+
+using State = HttpParsed::State;
+
+TEST_CASE("messages of HTTP are read however they come") {
+  const std::string request =
+      "POST /a?b HTTP/1.1\r\nX-A:  b \r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
+  for (std::size_t size = 0; size < request.size(); ++size) {
+    CHECK(parseRequest(request.substr(0, size)).state == State::kMore);
+  }
+  const HttpParsed whole = parseRequest(request + "GET");
+  REQUIRE(whole.state == State::kWhole);
+  CHECK(whole.consumed == request.size());
+  CHECK(whole.message.method == "POST");
+  CHECK(whole.message.target == "/a?b");
+  CHECK(whole.message.field("x-a") == "b");
+  CHECK(whole.message.body == "hi");
+
+  const std::string reply = "HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nok";
+  CHECK(parseReply(reply, false, false).message.body == "ok");
+  CHECK(parseReply(reply.substr(0, reply.size() - 1), true, false).state == State::kMore);
+  CHECK(parseReply("HTTP/1.1 204 x\r\n\r\nnext", false, false).consumed == 18);
+  CHECK(parseReply(reply, false, true).consumed == reply.size() - 2);
+  CHECK(parseReply("HTTP/1.1 200 x\r\n\r\nall", false, false).state == State::kMore);
+  CHECK(parseReply("HTTP/1.1 200 x\r\n\r\nall", true, false).message.body == "all");
+}
+
+TEST_CASE("what a lenient reader of HTTP would take is wrong") {
+  const std::string line = "POST / HTTP/1.1\r\n";
+  for (const char* rest : {
+           "X-A : b\r\n\r\n",
+           " X-A: b\r\n\r\n",
+           "X-A: b\r\n c\r\n\r\n",
+           "X-A: b\nX-B: c\r\n\r\n",
+           "X-A\r\n\r\n",
+           ": b\r\n\r\n",
+           "Content-Length: 1\r\nContent-Length: 1\r\n\r\na",
+           "Content-Length: +1\r\n\r\na",
+           "Content-Length: 1, 1\r\n\r\na",
+           "Content-Length: \r\n\r\n",
+           "Content-Length: 99999999999999999999\r\n\r\n",
+           "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+           "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+           "Transfer-Encoding: chunked\r\n\r\n1;a=b\r\nx\r\n0\r\n\r\n",
+           "Transfer-Encoding: chunked\r\n\r\n-1\r\n",
+           "Transfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n0\r\n\r\n",
+           "Transfer-Encoding: chunked\r\n\r\n0\r\nX-A: b\r\n\r\n",
+           "Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
+       }) {
+    CAPTURE(rest);
+    CHECK(parseRequest(line + rest).state == State::kWrong);
+  }
+  for (const char* first :
+       {"GET  / HTTP/1.1", "GET / HTTP/1.0", "GET /a b HTTP/1.1", "GET HTTP/1.1", "G@T / HTTP/1.1", ""}) {
+    CAPTURE(first);
+    CHECK(parseRequest(std::string(first) + "\r\n\r\n").state == State::kWrong);
+  }
+  for (const char* first : {"HTTP/1.0 200 x", "HTTP/1.1 20 x", "HTTP/1.1 200", "HTTP/1.1 +20 x", "HTTP/1.1 099 x"}) {
+    CAPTURE(first);
+    CHECK(parseReply(std::string(first) + "\r\n\r\n", true, false).state == State::kWrong);
+  }
+  CHECK(parseRequest("\x16\x03\x01").state == State::kWrong);
+  CHECK(parseRequest("G" + std::string(70000, 'x')).state == State::kWrong);
 }
 
 }  // namespace
