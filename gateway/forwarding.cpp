@@ -22,10 +22,10 @@ bool contains(const std::vector<std::string>& sorted, std::string_view name) {
   return std::binary_search(sorted.begin(), sorted.end(), name);
 }
 
-// Fields that the guest's Connection calls its own affair (RFC 9110, 7.6.1).
-std::set<std::string, std::less<>> namedByConnection(const GuestRequest& request) {
+// Fields that a message's Connection calls the affair of this one connection (RFC 9110, 7.6.1).
+std::set<std::string, std::less<>> namedByConnection(const std::vector<HeaderField>& fields) {
   std::set<std::string, std::less<>> names;
-  for (const HeaderField& field : request.fields) {
+  for (const HeaderField& field : fields) {
     if (field.name != "connection") {
       continue;
     }
@@ -133,7 +133,7 @@ UpstreamRequest upstreamRequest(const GuestRequest& request, const Admission& ad
   made.target = admission.target;
   made.body = request.body;
   made.fields.push_back({"host", rule.origin.authority()});
-  const auto own = namedByConnection(request);
+  const auto own = namedByConnection(request.fields);
   for (const HeaderField& field : request.fields) {
     if (travels(rule, field.name) && !isInjected(rule, field.name) && !own.contains(field.name)) {
       made.fields.push_back(field);
@@ -155,11 +155,12 @@ UpstreamRequest upstreamRequest(const GuestRequest& request, const Admission& ad
 std::string guestResponse(const UpstreamResponse& response, const Rule& rule, bool toHead, bool keepAlive) {
   std::string text = responseHead(response.status, keepAlive);
   std::string length;
+  const auto own = namedByConnection(response.fields);
   for (const HeaderField& field : response.fields) {
     if (field.name == "content-length") {
       length = field.value;
     } else if ((field.name == "content-type" || contains(rule.responseHeaders, field.name)) &&
-               isControlFree(field.value)) {
+               isControlFree(field.value) && !own.contains(field.name)) {
       text += field.name + ": " + field.value + "\r\n";
     }
   }

@@ -57,6 +57,12 @@ bool equalsAscii(std::string_view text, std::string_view lower) noexcept {
          });
 }
 
+bool isContentLength(std::string_view text) noexcept {
+  constexpr std::size_t kDigitsOfInt64 = 18;
+  return !text.empty() && text.size() <= kDigitsOfInt64 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 std::string foldedFieldName(std::string_view name) {
   std::string folded = lowerCaseAscii(name);
   std::replace(folded.begin(), folded.end(), '_', '-');

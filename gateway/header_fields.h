@@ -23,6 +23,9 @@ std::string foldedFieldName(std::string_view name);
 /// @param folded as foldedFieldName() gives it.
 bool isReservedField(std::string_view folded);
 
+/// A `Content-Length` (RFC 9110, 8.6): digits and nothing else, and few enough for 64 bits.
+bool isContentLength(std::string_view text) noexcept;
+
 /// What is wrong with a value: a sentence's end, which never repeats it. "" when nothing is. Values are Latin-1
 /// without control characters of ASCII but tabs, and without white space at either end.
 /// @param utf8 well-formed.

@@ -20,12 +20,6 @@ bool methodIsPlain(std::string_view method) {
   return std::all_of(method.begin(), method.end(), [](char c) { return (c >= 'A' && c <= 'Z') || c == '-'; });
 }
 
-bool isLength(std::string_view text) {
-  constexpr std::size_t kDigitsOfInt64 = 18;
-  return !text.empty() && text.size() <= kDigitsOfInt64 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 }  // namespace
 
 std::size_t GuestRequest::count(std::string_view name) const {
@@ -120,7 +114,7 @@ void RequestFence::takeFields() {
   const auto& message = parser_.get();
   request_.method = std::string(message.method_string());
   request_.target = std::string(message.target());
-  request_.keepAlive = message.keep_alive();
+  request_.keepAlive = message.version() >= 11 && message.keep_alive();
   for (const auto& field : message) {
     request_.fields.push_back({lowerCaseAscii(field.name_string()), std::string(field.value())});
   }
@@ -135,7 +129,7 @@ unsigned RequestFence::judgeFraming() {
   }
   if (lengths == 1) {
     const std::string_view length = request_.first("content-length");
-    if (!isLength(length)) {
+    if (!isContentLength(length)) {
       return 400;
     }
     request_.contentLength = std::stoull(std::string(length));

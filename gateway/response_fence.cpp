@@ -25,6 +25,12 @@ std::size_t countOf(const std::vector<HeaderField>& fields, std::string_view nam
       std::count_if(fields.begin(), fields.end(), [name](const HeaderField& field) { return field.name == name; }));
 }
 
+bool lengthsAreSound(const std::vector<HeaderField>& fields) {
+  return std::all_of(fields.begin(), fields.end(), [](const HeaderField& field) {
+    return field.name != "content-length" || isContentLength(field.value);
+  });
+}
+
 bool valueIs(const std::vector<HeaderField>& fields, std::string_view name, std::string_view wanted) {
   return std::all_of(fields.begin(), fields.end(),
                      [&](const HeaderField& field) { return field.name != name || equalsAscii(field.value, wanted); });
@@ -105,19 +111,18 @@ Result<void> ResponseFence::finishHeader() {
 
 Result<void> ResponseFence::judge() {
   const unsigned status = parser_->get().result_int();
+  if (status < 100 || status >= 600) {
+    return brokenError("status " + std::to_string(status));
+  }
   if (status < 200 || (status >= 300 && status < 400)) {
     return Error(ErrorKind::kNetworkDenied, status == 101   ? "The upstream switched protocols"
                                             : status < 200  ? "The upstream sent too many informational responses"
                                             : status == 304 ? "The upstream answered 304, which nobody asked for"
                                                             : "The upstream redirects, which is not followed");
   }
-  if (status >= 600) {
-    return brokenError("status " + std::to_string(status));
-  }
   const std::size_t lengths = countOf(fields_, "content-length");
   const std::size_t codings = countOf(fields_, "transfer-encoding");
-  if (lengths > 1 || codings > 1 || (lengths == 1 && codings == 1) ||
-      !valueIs(fields_, "transfer-encoding", "chunked")) {
+  if (lengths + codings > 1 || !lengthsAreSound(fields_) || !valueIs(fields_, "transfer-encoding", "chunked")) {
     return brokenError("ambiguous framing");
   }
   if (!valueIs(fields_, "content-encoding", "identity")) {
