@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backend/storage/staging.h"
+#include "rpc/base/startup_pages.h"
 
 namespace stitchkit {
 namespace {
@@ -220,6 +221,9 @@ void Backend::publishSession(const std::shared_ptr<Creation>& creation) {
             *services_, id, std::move(parts),
             [this, id](const GatewayFailure& failure) { hooks_.gatewayFailed(id, failure); });
         handle->setOutputPaused(outputPaused_);
+        if (handles_.empty()) {
+          releaseStartupPages();
+        }
         handles_.emplace(handle->id(), handle);
         creation->done(CreateResult{handle->id(), *handle->captureState(), handle->grade()});
         creationOver();
