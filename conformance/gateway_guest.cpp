@@ -76,7 +76,7 @@ def converse():
     peer.connect(job["socket"])
     try:
         send(peer, got, until)
-        if job["announces"] or job["close"] == 0:
+        if job["announces"]:
             await_taken(peer, until)
         announce("sent")
     except OSError:

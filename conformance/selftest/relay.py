@@ -7,7 +7,8 @@ import sys
 import tempfile
 import threading
 
-SOCKET = os.path.join(tempfile.mkdtemp(), "gateway")
+HOME = tempfile.TemporaryDirectory()
+SOCKET = os.path.join(HOME.name, "gateway")
 
 
 def carry(source, sink):
