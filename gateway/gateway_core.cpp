@@ -91,16 +91,19 @@ void GatewayCore::serve(UniqueFd guest) {
   }
 }
 
-// With all places taken the connection that has been idle for longest goes.
+// With all places taken the connection that has been idle for longest goes; but not one that has only just been made or
+// answered, since its next request is perhaps on its way.
 bool GatewayCore::makeRoom() {
   if (connections_.size() < limits::kGatewayConnections / share_) {
     return true;
   }
   std::shared_ptr<GuestConnection> oldest;
+  GatewayClock::time_point idleSince = GatewayClock::now() - std::chrono::milliseconds(limits::kGatewayIdleGraceMs);
   for (const auto& connection : connections_) {
     const auto since = connection->idleSince();
-    if (since && (!oldest || *since < *oldest->idleSince())) {
+    if (since && *since <= idleSince) {
       oldest = connection;
+      idleSince = *since;
     }
   }
   if (oldest) {

@@ -32,8 +32,8 @@ void GuestConnection::start() {
   socket_.waitForBytes();
 }
 
-std::optional<GatewayClock::time_point> GuestConnection::idleSince() const {
-  if (phase_ != Phase::kReading || !fence_->untouched()) {
+std::optional<GatewayClock::time_point> GuestConnection::idleSince() {
+  if (phase_ != Phase::kReading || !fence_->untouched() || socket_.hasBytes()) {
     return {};
   }
   return began_;
@@ -116,7 +116,7 @@ bool GuestConnection::onHeader() {
     return false;
   }
   if (!core_->mayCall(shared_from_this())) {
-    phase_ = Phase::kHeld;
+    hold();
     return false;
   }
   admission_ = std::get<Admission>(judged);
@@ -152,6 +152,7 @@ void GuestConnection::sendContinue() {
 void GuestConnection::readOn() {
   phase_ = Phase::kReading;
   if (fence_->state() == RequestFence::State::kBody) {
+    socket_.takeUsed();
     socket_.waitForBytes();
   } else if (consume({})) {
     socket_.takeUsed();
@@ -180,9 +181,15 @@ bool GuestConnection::bodyMayGrow() {
     heldBytes_ = share;
     return true;
   }
+  hold();
+  return false;
+}
+
+// Nothing is read meanwhile, so that leaving has to be looked for.
+void GuestConnection::hold() {
   socket_.takeUsed();
   phase_ = Phase::kHeld;
-  return false;
+  socket_.waitForGuestGone();
 }
 
 void GuestConnection::beginCall() {

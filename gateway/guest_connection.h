@@ -26,8 +26,8 @@ class GuestConnection : public std::enable_shared_from_this<GuestConnection>, pr
   void end();
   /// Goes on after mayCall() said no.
   void resume();
-  /// Between two requests, since when.
-  [[nodiscard]] std::optional<GatewayClock::time_point> idleSince() const;
+  /// Between two requests, with nothing of the next one in the socket; since when.
+  [[nodiscard]] std::optional<GatewayClock::time_point> idleSince();
 
  private:
   enum class Phase : std::uint8_t {
@@ -48,6 +48,7 @@ class GuestConnection : public std::enable_shared_from_this<GuestConnection>, pr
   bool consume(std::string_view bytes);
   bool onHeader();
   bool bodyMayGrow();
+  void hold();
   void sendContinue();
   void beginCall();
   void onAnswer(CallResult result, bool keepAlive);

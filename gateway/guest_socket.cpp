@@ -32,6 +32,11 @@ GuestSocket::Look GuestSocket::look(char* buffer, std::string_view& bytes) {
   return got == 0 ? Look::kEnd : Look::kBytes;
 }
 
+bool GuestSocket::hasBytes() {
+  pollfd polled{socket_.native_handle(), POLLIN, 0};
+  return ::poll(&polled, 1, 0) == 1;
+}
+
 void GuestSocket::takeUsed() {
   std::array<char, kLookAtOnce> buffer;
   while (used_ > 0) {

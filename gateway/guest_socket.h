@@ -42,6 +42,8 @@ class GuestSocket {
   /// Shows bytes that have not been taken.
   /// @param buffer kLookAtOnce bytes, which `bytes` is a view of.
   Look look(char* buffer, std::string_view& bytes);
+  /// There is something to look at, were it only the end.
+  [[nodiscard]] bool hasBytes();
   /// So many of the bytes shown are used; takeUsed() takes them.
   void used(std::size_t bytes) { used_ += bytes; }
   void takeUsed();

@@ -155,7 +155,7 @@ void UpstreamCall::send() {
       return;
     }
     if (sent->waitFor) {
-      wait(*sent->waitFor, &UpstreamCall::send);
+      waitForEither();
       return;
     }
     sent_ += sent->bytes;
@@ -173,7 +173,12 @@ void UpstreamCall::receive() {
       return;
     }
     if (got->waitFor) {
-      wait(*got->waitFor, &UpstreamCall::receive);
+      // Nothing of an answer yet: on with the request, if some of it is left.
+      if (sent_ < bytes_.size() && !fence_.begun() && !sendFailure_) {
+        send();
+      } else {
+        wait(*got->waitFor, &UpstreamCall::receive);
+      }
       return;
     }
     if (Result<void> fed = got->ended ? fence_.end() : fence_.feed({buffer.data(), got->bytes}); !fed) {
@@ -193,8 +198,20 @@ void UpstreamCall::receive() {
 }
 
 void UpstreamCall::wait(TcpSocket::wait_type event, void (UpstreamCall::*next)()) {
-  connection_->socket().async_wait(event, [self = shared_from_this(), next](boost::system::error_code ec) {
-    if (!ec && self->done_) {
+  listen(event, next, ++round_);
+}
+
+// While a request is sent, its answer may come: a server need not read all of what it refuses.
+void UpstreamCall::waitForEither() {
+  const std::uint64_t round = ++round_;
+  listen(TcpSocket::wait_write, &UpstreamCall::send, round);
+  listen(TcpSocket::wait_read, &UpstreamCall::receive, round);
+}
+
+void UpstreamCall::listen(TcpSocket::wait_type event, void (UpstreamCall::*next)(), std::uint64_t round) {
+  connection_->socket().async_wait(event, [self = shared_from_this(), next, round](boost::system::error_code ec) {
+    if (!ec && self->done_ && self->round_ == round) {
+      ++self->round_;
       ((*self).*next)();
     }
   });
@@ -202,7 +219,7 @@ void UpstreamCall::wait(TcpSocket::wait_type event, void (UpstreamCall::*next)()
 
 void UpstreamCall::answered() {
   UpstreamResponse response = fence_.take();
-  if (response.keepAlive && !sendFailure_) {
+  if (response.keepAlive && sent_ == bytes_.size()) {
     pool_->put(rule_.origin, std::move(connection_));
   }
   if (!withoutReflections(response, rule_, parts_.policy->redactorFor(rule_))) {

@@ -64,6 +64,8 @@ class UpstreamCall : public std::enable_shared_from_this<UpstreamCall> {
   void send();
   void receive();
   void wait(TcpSocket::wait_type event, void (UpstreamCall::*next)());
+  void waitForEither();
+  void listen(TcpSocket::wait_type event, void (UpstreamCall::*next)(), std::uint64_t round);
   void failed(Error error);
   void answered();
   void finish(CallResult result);
@@ -83,7 +85,8 @@ class UpstreamCall : public std::enable_shared_from_this<UpstreamCall> {
   std::shared_ptr<TcpSocket> dialling_;
   std::optional<boost::asio::steady_timer> dialTimer_;  // while there are further addresses
   std::unique_ptr<UpstreamConnection> connection_;
-  bool kept_ = false;  // the connection has served before
+  bool kept_ = false;        // the connection has served before
+  std::uint64_t round_ = 0;  // of waiting: the first event of a round ends it
 };
 
 }  // namespace stitchkit

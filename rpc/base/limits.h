@@ -73,7 +73,8 @@ inline constexpr std::size_t kFileGuests = 2;
 /// Size of the guest's /tmp in bytes unless `resources.tmpBytes` says otherwise (PROTOCOL.md, 4).
 inline constexpr std::int64_t kTmpBytes = 268435456;
 
-/// A guest's request header: bytes of the whole block, and fields. Node's own ceiling, and more fields than clients send.
+/// A guest's request header: bytes of the whole block, and fields. Node's own ceiling, and more fields than clients
+/// send.
 inline constexpr std::size_t kGatewayHeaderBytes = 16U * 1024;
 inline constexpr std::size_t kGatewayHeaderFields = 100;
 /// A chunk's size line with its extensions, or the trailers, which are read and dropped.
@@ -94,9 +95,11 @@ inline constexpr std::uint64_t kGatewaySmallBodyBytes = 64U * 1024;
 /// Milliseconds of a request in all, and of its header (PROTOCOL.md, 6).
 inline constexpr std::int64_t kGatewayRequestMs = 30000;
 inline constexpr std::int64_t kGatewayHeaderMs = 5000;
-/// Milliseconds that a guest's connection may lie idle; milliseconds and bytes for which one that was refused is read
-/// on, so that the guest sees the answer instead of a reset.
+/// Milliseconds that a guest's connection may lie idle, and after which it makes room for another one when all places
+/// are taken; milliseconds and bytes for which one that was refused is read on, so that the guest sees the answer
+/// instead of a reset.
 inline constexpr std::int64_t kGatewayIdleMs = 15000;
+inline constexpr std::int64_t kGatewayIdleGraceMs = 250;
 inline constexpr std::int64_t kGatewayLingerMs = 1000;
 inline constexpr std::size_t kGatewayLingerBytes = 256U * 1024;
 /// Milliseconds that a connection to an upstream is kept for the next request: less than Node's five seconds, after
