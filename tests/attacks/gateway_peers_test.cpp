@@ -75,6 +75,7 @@ TEST_CASE("sixteen bodies that never end take the places of their own session, f
   CHECK(other.ask() == "200");
   while (said.find("afterwards") == std::string::npos) {
     const std::string piece = now.sidecar.outputBytes(Milliseconds(60000));
+    CAPTURE(said);
     REQUIRE_FALSE(piece.empty());
     said += piece;
   }
