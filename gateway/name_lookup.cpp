@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 #include <sys/socket.h>
+#include <boost/asio/execution_context.hpp>
 #include <boost/asio/ip/network_v4.hpp>
 #include <boost/asio/ip/network_v6.hpp>
 #include <boost/asio/post.hpp>
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -73,6 +75,43 @@ Result<Endpoints> publicOnly(Endpoints found) {
   return found;
 }
 
+// The way back from a lookup's thread to a context that may end before it.
+class WayBack {
+ public:
+  explicit WayBack(boost::asio::io_context& context) : context_(&context) {}
+
+  void close() {
+    const std::lock_guard lock(mutex_);
+    context_ = nullptr;
+  }
+  void post(std::function<void()> answer) {
+    const std::lock_guard lock(mutex_);
+    if (context_ != nullptr) {
+      boost::asio::post(*context_, std::move(answer));
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  boost::asio::io_context* context_;
+};
+
+// Tells the way back when its context ends.
+class WayBackService : public boost::asio::io_context::service {
+ public:
+  using key_type = WayBackService;
+  static inline boost::asio::io_context::id id;
+
+  explicit WayBackService(boost::asio::io_context& context)
+      : service(context), wayBack_(std::make_shared<WayBack>(context)) {}
+  [[nodiscard]] const std::shared_ptr<WayBack>& wayBack() const { return wayBack_; }
+
+ private:
+  void shutdown() override { wayBack_->close(); }
+
+  std::shared_ptr<WayBack> wayBack_;
+};
+
 bool namesLoopback(std::string_view host) {
   return host == "localhost" || host.ends_with(".localhost");
 }
@@ -118,18 +157,16 @@ void addressesOf(const Origin& origin, const LookupFunction& lookup, bool privat
     return;
   }
   const bool anyAddress = privateNames || namesLoopback(origin.host);
-  auto answer = std::make_shared<std::function<void(Result<Endpoints>)>>(std::move(done));
-  // The context outlives the thread's use of it: the work is counted, and the process ends without waiting for threads.
+  const auto answer = std::make_shared<std::function<void(Result<Endpoints>)>>(std::move(done));
+  // The process ends without waiting for such threads.
   auto look = [lookup, host = origin.host, port = origin.port, anyAddress, answer,
-               executor = context.get_executor()]() mutable {
+               wayBack = boost::asio::use_service<WayBackService>(context).wayBack()] {
     Result<Endpoints> found = lookup(host, port);
     --lookupsNow;
     if (found && !anyAddress) {
       found = publicOnly(std::move(*found));
     }
-    boost::asio::post(executor, [answer = std::exchange(answer, nullptr), found = std::move(found)]() mutable {
-      (*answer)(std::move(found));
-    });
+    wayBack->post([answer, found = std::move(found)]() mutable { (*answer)(std::move(found)); });
   };
   try {
     std::thread(std::move(look)).detach();

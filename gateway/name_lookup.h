@@ -29,7 +29,8 @@ bool isPrivateAddress(const boost::asio::ip::address& address);
 /// answers for the name opens the host's own network to a guest: kNetworkDenied, when `privateNames` does not allow it.
 ///
 /// A literal is answered before the return. A name is looked up on a thread of its own, which is left to itself when
-/// nobody waits for it any more; `done` is then called on the context's thread.
+/// nobody waits for it any more; `done` is then called on the context's thread, or not at all when the context has
+/// ended.
 void addressesOf(const Origin& origin, const LookupFunction& lookup, bool privateNames,
                  boost::asio::io_context& context, std::function<void(Result<Endpoints>)> done);
 

@@ -36,6 +36,7 @@ std::string_view GuestRequest::first(std::string_view name) const {
 RequestFence::RequestFence() {
   parser_.header_limit(limits::kGatewayHeaderBytes);
   parser_.body_limit(boost::none);
+  parser_.on_chunk_header(judgeChunkExtensions);
 }
 
 std::size_t RequestFence::feed(std::string_view bytes) {
@@ -114,7 +115,8 @@ void RequestFence::takeFields() {
   const auto& message = parser_.get();
   request_.method = std::string(message.method_string());
   request_.target = std::string(message.target());
-  request_.keepAlive = message.version() >= 11 && message.keep_alive();
+  // The message's own keep_alive() looks at its first Connection only.
+  request_.keepAlive = message.version() >= 11 && parser_.keep_alive();
   for (const auto& field : message) {
     request_.fields.push_back({lowerCaseAscii(field.name_string()), std::string(field.value())});
   }

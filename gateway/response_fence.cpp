@@ -46,6 +46,7 @@ void ResponseFence::startOver() {
   parser_ = std::make_unique<Parser>();
   parser_->header_limit(limits::kUpstreamHeaderBytes);
   parser_->body_limit(boost::none);
+  parser_->on_chunk_header(judgeChunkExtensions);
   header_.clear();
 }
 
@@ -161,7 +162,7 @@ UpstreamResponse ResponseFence::take() {
   UpstreamResponse response;
   response.status = parser_->get().result_int();
   response.fields = std::move(fields_);
-  response.keepAlive = parser_->get().keep_alive() && !surplus_;
+  response.keepAlive = parser_->keep_alive() && !surplus_;
   response.body = std::move(parser_->get().body());
   return response;
 }
