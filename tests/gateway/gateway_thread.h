@@ -19,9 +19,9 @@ namespace stitchkit::testing {
 class GatewayThread {
  public:
   explicit GatewayThread(std::string caFile = "", LookupFunction lookup = systemLookup, bool privateNames = false)
-      : tls_(std::move(caFile)),
-        settings_{context_, tls_, std::move(lookup), privateNames},
-        thread_([this] { context_.run(); }) {}
+      : tls_(std::move(caFile)), settings_{context_, tls_, std::move(lookup), privateNames}, thread_([this] {
+          context_.run();
+        }) {}
   ~GatewayThread() {
     context_.stop();
     thread_.join();

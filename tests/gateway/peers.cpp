@@ -136,6 +136,10 @@ bool Wire::readable(int withinMs) const {
   return !bytes_.empty() || isReady(socket_.get(), POLLIN, withinMs);
 }
 
+bool Wire::writable(int withinMs) const {
+  return isReady(socket_.get(), POLLOUT, withinMs);
+}
+
 void Wire::expectEnd() {
   if (const std::string rest = readToEnd(); !rest.empty()) {
     throw std::runtime_error("instead of its end came: " + rest.substr(0, 500));
@@ -143,6 +147,10 @@ void Wire::expectEnd() {
 }
 
 void Wire::finishWriting() {
+  if (ssl_) {
+    ::SSL_shutdown(ssl_.get());
+    return;
+  }
   must(::shutdown(socket_.get(), SHUT_WR), "shutdown");
 }
 
@@ -160,6 +168,11 @@ void Wire::close() {
 bool Wire::startTls(SSL_CTX* context) {
   ssl_.reset(::SSL_new(context));
   return ssl_ && ::SSL_set_fd(ssl_.get(), socket_.get()) == 1 && ::SSL_accept(ssl_.get()) == 1;
+}
+
+std::string Wire::serverName() const {
+  const char* name = ::SSL_get_servername(ssl_.get(), TLSEXT_NAMETYPE_host_name);
+  return name == nullptr ? "" : name;
 }
 
 Doorway::Doorway(int backlog) : listener_(must(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")) {
@@ -186,7 +199,8 @@ BlackHole::BlackHole() : doorway_(0) {
   // The first that is left waiting shows that the queue is full.
   for (bool full = false; !full;) {
     UniqueFd one(must(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "socket"));
-    [[maybe_unused]] const int begun = ::connect(one.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    [[maybe_unused]] const int begun =
+        ::connect(one.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
     full = !isReady(one.get(), POLLOUT, 200);
     queued_.push_back(std::move(one));
   }
@@ -211,8 +225,8 @@ Wire connectToUnix(const std::string& path) {
   return Wire(std::move(socket));
 }
 
-bool becomesTrue(const std::function<bool()>& condition) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+bool becomesTrue(const std::function<bool()>& condition, int withinMs) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(withinMs);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > until) {
       return false;

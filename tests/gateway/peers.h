@@ -34,8 +34,11 @@ class Wire {
   std::string readToEnd();
   /// Bytes, or the end, are there.
   [[nodiscard]] bool readable(int withinMs = 0) const;
+  /// The other end takes some.
+  [[nodiscard]] bool writable(int withinMs) const;
   /// The other end has closed or reset it: throws when it sends something first.
   void expectEnd();
+  /// Under TLS a farewell.
   void finishWriting();
   void reset();  ///< closes with RST
   void close();
@@ -43,6 +46,8 @@ class Wire {
 
   /// Shakes hands as a server. @return false when that fails, as it does when a client does not trust.
   bool startTls(SSL_CTX* context);
+  /// The name that the client asked for in TLS; "" for none.
+  [[nodiscard]] std::string serverName() const;
 
  private:
   struct FreeSsl {
@@ -99,7 +104,7 @@ Wire connectToUnix(const std::string& path);
 inline constexpr int kPatienceMs = 20000;
 
 /// Asks again and again; for what no descriptor tells of. @return whether it came true.
-bool becomesTrue(const std::function<bool()>& condition);
+bool becomesTrue(const std::function<bool()>& condition, int withinMs = kPatienceMs);
 
 std::string okResponse(std::string_view body, std::string_view lines = "");
 

@@ -356,6 +356,7 @@ TEST_CASE("connections are kept as the guest's version and Connection say") {
   CHECK_FALSE(keeps("1.1", "Connection: x-key\r\nConnection: close\r\n"));
   CHECK_FALSE(keeps("1.0", ""));
   CHECK_FALSE(keeps("1.0", "Connection: close\r\n"));
+  CHECK_FALSE(keeps("1.0", "Connection: keep-alive\r\n"));
 }
 
 TEST_CASE("sizes of chunks are hexadecimal and bounded") {
