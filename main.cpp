@@ -3,8 +3,10 @@
 #include <boost/asio/signal_set.hpp>
 
 #include <malloc.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -33,6 +35,7 @@ constexpr unsigned kWorkerThreads = 8;
 constexpr unsigned kPatientThreads = 128;
 constexpr std::chrono::seconds kHostTimeout{30};
 constexpr int kExitHostGone = 1;
+constexpr rlim_t kOpenFiles = 65536;
 
 /// Tells of every answer, by which memory has been used.
 class ObservedSink : public MessageSink {
@@ -215,11 +218,22 @@ int cannotStart(const Error& error) {
   return EXIT_FAILURE;
 }
 
+// Guests' connections to their gateways take descriptors; the usual soft limit of 1,024 is for programs that use
+// select().
+void raiseOpenFiles() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = std::min<rlim_t>(files.rlim_max, kOpenFiles);
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
+}
+
 int serve(const CommandLine& line) {
   setLogLevel(line.logLevel);
   std::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   keepFreedMemory();
+  raiseOpenFiles();
   Stdio stdio = takeStdio();
   Result<Privilege> privilege = settlePrivilege(line.privilege);
   if (!privilege) {

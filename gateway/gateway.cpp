@@ -1,6 +1,7 @@
 #include "gateway/gateway.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <boost/asio/post.hpp>
@@ -20,9 +21,14 @@ Error noGateway(const char* operation, int number) {
   return error;
 }
 
+std::size_t descriptorLimit() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
+}
+
 }  // namespace
 
-GatewayThreads::GatewayThreads(GatewayOptions options) : tls_(std::move(options.caFile)) {
+GatewayThreads::GatewayThreads(GatewayOptions options) : tls_(std::move(options.caFile)), places_(descriptorLimit()) {
   // More than a few would only wait for each other's memory; one alone is what a busy handle is limited by.
   const std::size_t count = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
   for (std::size_t i = 0; i < count; ++i) {
@@ -69,13 +75,14 @@ Result<UniqueFd> listenInDirectory(const std::string& directory, const std::stri
 }
 
 Gateway::Gateway(Loop& loop, GatewayThreads& threads, UniqueFd listening, NetworkPolicy policy, OnFailure onFailure)
-    : loop_(loop) {
+    : loop_(loop), places_(threads.places()) {
+  places_.handleOpened();
   const auto slots = std::make_shared<RequestSlots>();
   const auto tell = [&loop, onFailure = std::move(onFailure)](GatewayFailure failure) {
     loop.post([onFailure, failure = std::move(failure)] { onFailure(failure); });
   };
   for (std::size_t i = 0; i < threads.count(); ++i) {
-    parts_.push_back(std::make_shared<GatewayCore>(threads.settings(i), slots, threads.count(), policy, tell));
+    parts_.push_back(std::make_shared<GatewayCore>(threads.settings(i), places_, slots, threads.count(), policy, tell));
   }
   auto socket = std::make_shared<UniqueFd>(std::move(listening));
   std::vector<std::weak_ptr<GatewayCore>> parts(parts_.begin(), parts_.end());
@@ -103,7 +110,11 @@ void Gateway::setPolicy(NetworkPolicy policy, std::function<void()> done) {
 }
 
 void Gateway::close(std::function<void()> done) {
-  onAll([](GatewayCore& core) { core.close(); }, std::move(done));
+  onAll([](GatewayCore& core) { core.close(); },
+        [&places = places_, done = std::move(done)] {
+          places.handleClosed();
+          done();
+        });
 }
 
 void Gateway::setPaused(bool paused) {

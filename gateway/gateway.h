@@ -31,6 +31,7 @@ class GatewayThreads {
   GatewayThreads& operator=(const GatewayThreads&) = delete;
 
   [[nodiscard]] std::size_t count() const { return threads_.size(); }
+  [[nodiscard]] ConnectionPlaces& places() { return places_; }
   [[nodiscard]] const UpstreamSettings& settings(std::size_t index) const { return threads_[index]->settings; }
 
  private:
@@ -44,6 +45,7 @@ class GatewayThreads {
   };
 
   TlsContext tls_;
+  ConnectionPlaces places_;
   std::vector<std::unique_ptr<Thread>> threads_;
 };
 
@@ -69,6 +71,7 @@ class Gateway {
   void onAll(const std::function<void(GatewayCore&)>& action, std::function<void()> done);
 
   Loop& loop_;
+  ConnectionPlaces& places_;
   std::vector<std::shared_ptr<GatewayCore>> parts_;  // one a thread
 };
 

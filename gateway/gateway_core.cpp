@@ -15,11 +15,15 @@ namespace {
 
 using Guests = boost::asio::local::stream_protocol;
 
+constexpr std::chrono::milliseconds kFailureStep{100};
+
 }  // namespace
 
-GatewayCore::GatewayCore(const UpstreamSettings& settings, std::shared_ptr<RequestSlots> slots, std::size_t share,
-                         NetworkPolicy policy, OnFailure onFailure)
+GatewayCore::GatewayCore(const UpstreamSettings& settings, const ConnectionPlaces& places,
+                         std::shared_ptr<RequestSlots> slots, std::size_t share, NetworkPolicy policy,
+                         OnFailure onFailure)
     : settings_(settings),
+      places_(places),
       slots_(std::move(slots)),
       share_(share),
       policy_(std::make_shared<const ServedPolicy>(std::move(policy))),
@@ -27,7 +31,10 @@ GatewayCore::GatewayCore(const UpstreamSettings& settings, std::shared_ptr<Reque
       acceptor_(settings.context),
       acceptAgain_(settings.context),
       poolTimer_(settings.context),
-      bodies_(limits::kGatewayHeldBodyBytes / share) {}
+      failureTimer_(settings.context),
+      names_(std::make_shared<NameLookups>(settings.context, settings.lookup, settings.privateNames)),
+      bodies_(limits::kGatewayHeldBodyBytes / share),
+      failuresLeft_(failureBurst()) {}
 
 void GatewayCore::listen(UniqueFd listening, std::vector<std::weak_ptr<GatewayCore>> parts) {
   parts_ = std::move(parts);
@@ -94,7 +101,7 @@ void GatewayCore::serve(UniqueFd guest) {
 // With all places taken the connection that has been idle for longest goes; but not one that has only just been made or
 // answered, since its next request is perhaps on its way.
 bool GatewayCore::makeRoom() {
-  if (connections_.size() < limits::kGatewayConnections / share_) {
+  if (connections_.size() < places_.perHandle() / share_) {
     return true;
   }
   std::shared_ptr<GuestConnection> oldest;
@@ -113,27 +120,65 @@ bool GatewayCore::makeRoom() {
 }
 
 bool GatewayCore::mayCall(const std::shared_ptr<GuestConnection>& owner) {
-  if (paused_) {
-    held_.push_back(owner);
+  if (!paused_ && failuresLeft_ > 0) {
+    return true;
   }
-  return !paused_;
+  held_.push_back(owner);
+  return false;
 }
 
 void GatewayCore::setPaused(bool paused) {
   paused_ = paused;
-  if (paused) {
-    return;
-  }
-  for (const auto& weak : std::exchange(held_, {})) {
+  resumeHeld();
+}
+
+// As many as may fail, in the order in which they came.
+void GatewayCore::resumeHeld() {
+  auto held = std::exchange(held_, {});
+  std::int64_t room = paused_ ? 0 : failuresLeft_;
+  for (const auto& weak : held) {
     if (const auto connection = weak.lock()) {
-      connection->resume();
+      if (room-- > 0) {
+        connection->resume();
+      } else {
+        held_.push_back(weak);
+      }
     }
   }
 }
 
+void GatewayCore::tell(GatewayFailure failure) {
+  --failuresLeft_;
+  onFailure_(std::move(failure));
+  if (!std::exchange(failuresCounted_, true)) {
+    allowFailures();
+  }
+}
+
+void GatewayCore::allowFailures() {
+  failureTimer_.expires_after(kFailureStep);
+  failureTimer_.async_wait([self = shared_from_this()](boost::system::error_code ec) {
+    if (ec) {
+      return;
+    }
+    const std::int64_t most = self->failureBurst();
+    const auto step =
+        static_cast<std::int64_t>(limits::kGatewayFailuresPerSecond * kFailureStep.count() / 1000 / self->share_);
+    self->failuresLeft_ = std::min(most, self->failuresLeft_ + std::max<std::int64_t>(step, 1));
+    self->failuresCounted_ = self->failuresLeft_ < most;
+    self->resumeHeld();
+    if (self->failuresCounted_) {
+      self->allowFailures();
+    }
+  });
+}
+
+std::int64_t GatewayCore::failureBurst() const {
+  return static_cast<std::int64_t>(limits::kGatewayFailureBurst / share_);
+}
+
 std::shared_ptr<UpstreamCall> GatewayCore::makeCall(UpstreamCall::Parts parts) {
-  watchPool();
-  return std::make_shared<UpstreamCall>(settings_, pool_, std::move(parts));
+  return std::make_shared<UpstreamCall>(settings_, names_, pool_, std::move(parts));
 }
 
 // Kept connections that the upstream closes meanwhile would lie about, half closed.
@@ -166,6 +211,7 @@ void GatewayCore::close() {
   acceptAgain_.cancel();
   endAll();
   poolTimer_.cancel();
+  failureTimer_.cancel();
   policy_ = std::make_shared<const ServedPolicy>(NetworkPolicy());
 }
 

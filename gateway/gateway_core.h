@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gateway/body_budget.h"
+#include "gateway/connection_places.h"
 #include "gateway/request_slots.h"
 #include "gateway/upstream_call.h"
 #include "rpc/base/unique_fd.h"
@@ -26,8 +27,8 @@ class GatewayCore : public std::enable_shared_from_this<GatewayCore> {
   using OnFailure = std::function<void(GatewayFailure)>;
 
   /// @param slots the handle's; @param share of the handle's ceilings that falls to this part: one in so many.
-  GatewayCore(const UpstreamSettings& settings, std::shared_ptr<RequestSlots> slots, std::size_t share,
-              NetworkPolicy policy, OnFailure onFailure);
+  GatewayCore(const UpstreamSettings& settings, const ConnectionPlaces& places, std::shared_ptr<RequestSlots> slots,
+              std::size_t share, NetworkPolicy policy, OnFailure onFailure);
 
   /// Accepts connections and deals them out.
   /// @param listening a listening Unix socket. @param parts all of the handle's, this one among them.
@@ -46,10 +47,13 @@ class GatewayCore : public std::enable_shared_from_this<GatewayCore> {
   [[nodiscard]] const std::shared_ptr<const ServedPolicy>& policy() const { return policy_; }
   [[nodiscard]] BodyBudget& bodies() { return bodies_; }
   [[nodiscard]] RequestSlots& slots() { return *slots_; }
-  /// @return false while the host does not read; then resume() of `owner` is called later, if it is still there.
+  /// @return false while the host does not read, or has just been told of many failures; then resume() of `owner` is
+  /// called later, if it is still there.
   bool mayCall(const std::shared_ptr<GuestConnection>& owner);
   std::shared_ptr<UpstreamCall> makeCall(UpstreamCall::Parts parts);
-  void tell(GatewayFailure failure) { onFailure_(std::move(failure)); }
+  void tell(GatewayFailure failure);
+  /// A connection to an upstream may have been kept.
+  void watchPool();
   void remove(const std::shared_ptr<GuestConnection>& connection);
 
  private:
@@ -57,10 +61,13 @@ class GatewayCore : public std::enable_shared_from_this<GatewayCore> {
   void onAccept(boost::system::error_code ec, boost::asio::local::stream_protocol::socket socket);
   void dealOut(UniqueFd guest);
   bool makeRoom();
+  void resumeHeld();
+  void allowFailures();
+  [[nodiscard]] std::int64_t failureBurst() const;
   void endAll();
-  void watchPool();
 
   const UpstreamSettings& settings_;
+  const ConnectionPlaces& places_;
   std::shared_ptr<RequestSlots> slots_;
   std::size_t share_;
   std::shared_ptr<const ServedPolicy> policy_;
@@ -70,11 +77,15 @@ class GatewayCore : public std::enable_shared_from_this<GatewayCore> {
   std::vector<std::weak_ptr<GatewayCore>> parts_;
   std::size_t nextPart_ = 0;
   boost::asio::steady_timer poolTimer_;
+  boost::asio::steady_timer failureTimer_;
+  std::shared_ptr<NameLookups> names_;
   bool poolWatched_ = false;
   std::shared_ptr<UpstreamPool> pool_ = std::make_shared<UpstreamPool>();
   std::set<std::shared_ptr<GuestConnection>> connections_;
-  std::vector<std::weak_ptr<GuestConnection>> held_;  // while the host does not read
+  std::vector<std::weak_ptr<GuestConnection>> held_;  // by mayCall()
   BodyBudget bodies_;
+  std::int64_t failuresLeft_;  // below 0 when requests under way failed as well
+  bool failuresCounted_ = false;
   bool paused_ = false;
   bool closed_ = false;
 };

@@ -108,15 +108,17 @@ bool GuestConnection::onHeader() {
   GuestRequest& request = fence_->request();
   setDeadline(inMs(began_, limits::kGatewayRequestMs));
   auto judged = admit(request, core_->policy()->policy());
-  if (const auto* refusal = std::get_if<Refusal>(&judged)) {
-    if (!refusal->reason.empty()) {
+  const auto* refusal = std::get_if<Refusal>(&judged);
+  const bool concernsHost = refusal == nullptr || !refusal->reason.empty();
+  if (concernsHost && !core_->mayCall(shared_from_this())) {
+    hold();
+    return false;
+  }
+  if (refusal != nullptr) {
+    if (concernsHost) {
       core_->tell({Error(ErrorKind::kNetworkDenied, refusal->reason), refusal->origin});
     }
     refuse(*refusal, request.keepAlive && !request.hasBody() && request.method != "CONNECT" && refusal->status != 400);
-    return false;
-  }
-  if (!core_->mayCall(shared_from_this())) {
-    hold();
     return false;
   }
   admission_ = std::get<Admission>(judged);
@@ -162,12 +164,10 @@ void GuestConnection::readOn() {
 
 // A large body needs its share of the memory before more of it is read.
 bool GuestConnection::bodyMayGrow() {
-  const GuestRequest& request = fence_->request();
-  const std::uint64_t expected = request.contentLength.value_or(fence_->bodyBytes());
-  if (heldBytes_ != 0 || expected <= limits::kGatewaySmallBodyBytes) {
+  if (heldBytes_ != 0 || fence_->bodyBytes() <= limits::kGatewaySmallBodyBytes) {
     return true;
   }
-  const std::uint64_t share = request.contentLength.value_or(admission_->rule->maxRequestBytes);
+  const std::uint64_t share = fence_->request().contentLength.value_or(admission_->rule->maxRequestBytes);
   const auto granted = [weak = weak_from_this(), share] {
     const auto self = weak.lock();
     self->heldBytes_ = share;
@@ -205,6 +205,7 @@ void GuestConnection::beginCall() {
 
 void GuestConnection::onAnswer(CallResult result, bool keepAlive) {
   call_.reset();
+  core_->watchPool();
   if (result.failure) {
     core_->tell(std::move(*result.failure));
   }

@@ -23,7 +23,7 @@ namespace {
 namespace ip = boost::asio::ip;
 
 // Lookups whose callers could not wait for them: beyond this many no further one begins.
-constexpr int kLookupsAtOnce = 256;
+constexpr int kLookupsAtOnce = 1024;
 std::atomic<int> lookupsNow{0};
 
 bool isPrivateV4(const ip::address_v4& address) {

@@ -32,8 +32,10 @@ bool withoutReflections(UpstreamResponse& response, const Rule& rule, const Reda
 
 }  // namespace
 
-UpstreamCall::UpstreamCall(const UpstreamSettings& settings, std::shared_ptr<UpstreamPool> pool, Parts parts)
+UpstreamCall::UpstreamCall(const UpstreamSettings& settings, std::shared_ptr<NameLookups> names,
+                           std::shared_ptr<UpstreamPool> pool, Parts parts)
     : settings_(settings),
+      names_(std::move(names)),
       pool_(std::move(pool)),
       parts_(std::move(parts)),
       rule_(*parts_.admission.rule),
@@ -60,19 +62,18 @@ void UpstreamCall::cancel(Error why) {
 }
 
 void UpstreamCall::dial() {
-  addressesOf(rule_.origin, settings_.lookup, settings_.privateNames, settings_.context,
-              [self = shared_from_this()](Result<Endpoints> found) {
-                if (!self->done_) {
-                  return;
-                }
-                if (!found || found->empty()) {
-                  self->failed(found ? internalError("The upstream could not be reached", "lookup", ENOENT)
-                                     : std::move(found).error());
-                  return;
-                }
-                self->endpoints_ = std::move(*found);
-                self->dialNext();
-              });
+  names_->find(rule_.origin, [self = shared_from_this()](Result<Endpoints> found) {
+    if (!self->done_) {
+      return;
+    }
+    if (!found || found->empty()) {
+      self->failed(found ? internalError("The upstream could not be reached", "lookup", ENOENT)
+                         : std::move(found).error());
+      return;
+    }
+    self->endpoints_ = std::move(*found);
+    self->dialNext();
+  });
 }
 
 void UpstreamCall::dialNext() {

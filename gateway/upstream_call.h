@@ -10,7 +10,7 @@
 #include <string>
 
 #include "gateway/forwarding.h"
-#include "gateway/name_lookup.h"
+#include "gateway/name_lookups.h"
 #include "gateway/served_policy.h"
 #include "gateway/upstream_pool.h"
 
@@ -46,7 +46,8 @@ class UpstreamCall : public std::enable_shared_from_this<UpstreamCall> {
     bool keepAlive = false;  ///< what the guest is told about its own connection
   };
 
-  UpstreamCall(const UpstreamSettings& settings, std::shared_ptr<UpstreamPool> pool, Parts parts);
+  UpstreamCall(const UpstreamSettings& settings, std::shared_ptr<NameLookups> names, std::shared_ptr<UpstreamPool> pool,
+               Parts parts);
 
   /// `done` is called once, perhaps before the return. An idempotent request on a kept connection that turns out to be
   /// closed is sent once more on a fresh one (RFC 9110, 9.2.2).
@@ -71,6 +72,7 @@ class UpstreamCall : public std::enable_shared_from_this<UpstreamCall> {
   void finish(CallResult result);
 
   const UpstreamSettings& settings_;
+  std::shared_ptr<NameLookups> names_;
   std::shared_ptr<UpstreamPool> pool_;
   Parts parts_;
   const Rule& rule_;

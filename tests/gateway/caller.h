@@ -64,7 +64,7 @@ class Caller {
     auto promise = std::make_shared<std::promise<CallResult>>();
     started.future_ = promise->get_future();
     thread_.run([&] {
-      started.call_ = std::make_shared<UpstreamCall>(thread_.settings(), pool_, std::move(parts));
+      started.call_ = std::make_shared<UpstreamCall>(thread_.settings(), names_, pool_, std::move(parts));
       started.call_->start([promise, times = started.times_](CallResult result) {
         if (++*times == 1) {
           promise->set_value(std::move(result));
@@ -82,6 +82,8 @@ class Caller {
   std::shared_ptr<const ServedPolicy> policy_;
   std::shared_ptr<UpstreamPool> pool_ = std::make_shared<UpstreamPool>();
   GatewayThread thread_;
+  std::shared_ptr<NameLookups> names_ = std::make_shared<NameLookups>(
+      thread_.settings().context, thread_.settings().lookup, thread_.settings().privateNames);
 };
 
 }  // namespace stitchkit::testing

@@ -23,8 +23,8 @@ using namespace testing;
 class GatewayScene {
  public:
   explicit GatewayScene(const std::function<void(RuleInput&)>& change = {}, std::size_t share = 1)
-      : core_(std::make_shared<GatewayCore>(thread_.settings(), slots_, share, allowing(doorway.origin(), change),
-                                            [this](GatewayFailure failure) {
+      : core_(std::make_shared<GatewayCore>(thread_.settings(), places_, slots_, share,
+                                            allowing(doorway.origin(), change), [this](GatewayFailure failure) {
                                               const std::lock_guard lock(mutex_);
                                               failures_.push_back(std::move(failure));
                                             })) {}
@@ -81,6 +81,7 @@ class GatewayScene {
 
  private:
   GatewayThread thread_;
+  ConnectionPlaces places_{1U << 16};
   std::shared_ptr<RequestSlots> slots_ = std::make_shared<RequestSlots>();
   std::mutex mutex_;
   std::vector<GatewayFailure> failures_;
@@ -434,7 +435,7 @@ TEST_CASE("large bodies take turns, and small ones pass them") {
   CHECK(second.readMessage().ends_with("\r\n\r\nsecond"));
 }
 
-TEST_CASE("a guest that leaves while its large body waits frees its slot", "[!shouldfail]") {
+TEST_CASE("a guest that leaves while its large body waits frees its slot") {
   GatewayScene scene;
   const std::string length = "Content-Length: 1000000\r\n";
   std::vector<Wire> holding;
@@ -443,9 +444,14 @@ TEST_CASE("a guest that leaves while its large body waits frees its slot", "[!sh
     holding.back().send(scene.post(length, std::string(100000, 'b')));
   }
   Wire waiting = scene.guest();
-  waiting.send(scene.post(length, std::string(100000, 'b')));
+  waiting.send(scene.post(length, ""));
   CHECK(becomesTrue([&] { return scene.freeSlots() == limits::kGatewayRequests - 4; }));
-  CHECK_FALSE(waiting.writable(200));  // it is not read any more
+  const std::string body(1000000, 'b');
+  std::size_t sent = 0;
+  while (waiting.writable(300)) {  // until it is not read any more
+    sent += waiting.sendSome(std::string_view(body).substr(sent));
+  }
+  CHECK(sent < body.size());
   waiting.close();
   CHECK(becomesTrue([&] { return scene.freeSlots() == limits::kGatewayRequests - 3; }, 3000));
 }
@@ -552,7 +558,7 @@ TEST_CASE("a guest that leaves while the host does not read is forgotten") {
   CHECK(answerOf(guest) == "HTTP/1.1 200");
 }
 
-TEST_CASE("a body that is held while the host does not read goes out whole", "[!shouldfail]") {
+TEST_CASE("a body that is held while the host does not read goes out whole") {
   GatewayScene scene;
   scene.onCore([](GatewayCore& core) { core.setPaused(true); });
   Wire guest = scene.guest();
