@@ -51,6 +51,7 @@ Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& serv
   profile.network = policy.kind() == NetworkPolicy::Kind::kAllowAll ? NetworkMode::kHost : NetworkMode::kDenied;
   profile.resolvConf = policy.kind() == NetworkPolicy::Kind::kAllowAll ? realResolvConf() : std::string();
   profile.tmpBytes = resources.tmpBytes;
+  profile.softOpenFiles = services.config.softOpenFiles;
   profile.coverKernel = services.config.staysRoot;
   profile.system = services.system;
   return std::make_shared<const PreparedProfile>(services.config.bubblewrap, profile,

@@ -24,6 +24,7 @@ struct BackendConfig {
   std::shared_ptr<Warden> warden;  ///< ends guests when the sidecar was killed
   GatewayOptions gateway;
   bool staysRoot = false;  ///< --allow-root: what root could write below /proc is covered, and the grade says so
+  std::uint64_t softOpenFiles = 0;  ///< soft limit of open files in guests; 0: the sidecar's own
 };
 
 /// Made once, when the first session or template is asked for. Thread-safe; outlives every handle.

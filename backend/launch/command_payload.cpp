@@ -35,13 +35,15 @@ std::vector<std::string> guestEnvironment(const Command& command) {
   return entries;
 }
 
-std::string commandPayload(const Command& command) {
+std::string commandPayload(const Command& command, const HelperDuties& duties) {
   const std::vector<std::string> environment = guestEnvironment(command);
   LaunchRunHeader header{};
   header.argumentCount = static_cast<std::uint32_t>(command.arguments.size() + 1);
   header.environmentCount = static_cast<std::uint32_t>(environment.size());
   header.fileBytes = command.maxFileBytes.value_or(LAUNCH_KEEP_LIMIT);
   header.openFiles = command.maxOpenFiles.value_or(LAUNCH_KEEP_LIMIT);
+  header.softOpenFiles = duties.softOpenFiles != 0 ? duties.softOpenFiles : LAUNCH_KEEP_LIMIT;
+  header.filterSockets = duties.filterSockets ? 1 : 0;
   std::string payload;
   appendHeader(payload, header);
   appendString(payload, command.workingDirectory);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/launch/launch_helper/launch_protocol.h"
+#include "backend/launch/launch_profile.h"
 
 namespace stitchkit {
 
@@ -30,8 +31,8 @@ struct Command {
 /// stands in its place; of a name declared twice the last value counts, where the first stood.
 std::vector<std::string> guestEnvironment(const Command& command);
 
-/// The payload of kLaunchRun.
-std::string commandPayload(const Command& command);
+/// The payload of kLaunchRun, under what the profile asks of the helper.
+std::string commandPayload(const Command& command, const HelperDuties& duties);
 
 /// The payload of kLaunchOpen and kLaunchRemove.
 std::string pathPayload(const LaunchPathHeader& header, std::string_view path);

@@ -75,7 +75,10 @@ std::vector<std::string> bubblewrapArguments(const LaunchProfile& profile) {
 
 PreparedProfile::PreparedProfile(std::string bubblewrap, const LaunchProfile& profile, DirectoryIdentity workspace,
                                  Warden* warden)
-    : bubblewrap_(std::move(bubblewrap)), workspace_(workspace), warden_(warden) {
+    : bubblewrap_(std::move(bubblewrap)),
+      helperDuties_{profile.softOpenFiles, profile.network == NetworkMode::kDenied},
+      workspace_(workspace),
+      warden_(warden) {
   for (const std::string& argument : bubblewrapArguments(profile)) {
     argumentBlock_ += argument;
     argumentBlock_ += '\0';

@@ -16,7 +16,7 @@ namespace stitchkit {
 class Warden;
 
 enum class NetworkMode : std::uint8_t {
-  kDenied,  ///< a network namespace with nothing in it but a loopback of its own
+  kDenied,  ///< a network namespace with nothing in it but a loopback of its own, and no sockets of other families
   kHost,    ///< the host's network and its resolv.conf
 };
 
@@ -35,13 +35,20 @@ struct LaunchProfile {
   std::string gateway;       ///< the host's socket that becomes kGuestGatewayPath; "" for none
   std::string resolvConf;    ///< the host's real resolv.conf; bound only under kHost; "" when it has none
   NetworkMode network = NetworkMode::kDenied;
-  std::uint64_t tmpBytes = 0;  ///< size of /tmp
-  bool coverKernel = false;    ///< the sidecar stays root (--allow-root): cover what else root may write below /proc
+  std::uint64_t tmpBytes = 0;       ///< size of /tmp
+  std::uint64_t softOpenFiles = 0;  ///< soft limit of open files in the guest, within the hard one; 0: the sidecar's
+  bool coverKernel = false;  ///< the sidecar stays root (--allow-root): cover what else root may write below /proc
   SystemLayout system;
 };
 
 /// bubblewrap's arguments up to the program, which is kGuestHelperPath.
 std::vector<std::string> bubblewrapArguments(const LaunchProfile& profile);
+
+/// What of a profile bubblewrap is not told, since the launch helper does it.
+struct HelperDuties {
+  std::uint64_t softOpenFiles = 0;  ///< LaunchProfile::softOpenFiles
+  bool filterSockets = true;        ///< the network is denied (launch_helper/socket_filter.h)
+};
 
 /// Which directory a path should mean, whatever is put in its place meanwhile.
 struct DirectoryIdentity {
@@ -62,12 +69,14 @@ class PreparedProfile {
   [[nodiscard]] const std::string& bubblewrap() const noexcept { return bubblewrap_; }
   [[nodiscard]] const DirectoryIdentity& workspace() const noexcept { return workspace_; }
   [[nodiscard]] Warden* warden() const noexcept { return warden_; }
+  [[nodiscard]] const HelperDuties& helperDuties() const noexcept { return helperDuties_; }
   /// The arguments as `--args FD` reads them: each ends in NUL.
   [[nodiscard]] const std::string& argumentBlock() const noexcept { return argumentBlock_; }
 
  private:
   std::string bubblewrap_;
   std::string argumentBlock_;
+  HelperDuties helperDuties_;
   DirectoryIdentity workspace_;
   Warden* warden_;
 };

@@ -12,11 +12,13 @@ std::vector<std::string> families(std::string program) {
   return {std::move(program), "by-socket=family", "by-uring=uring-family", "by-int80=int80-family"};
 }
 
-TEST_CASE("under deny-all there are sockets of the families that a network namespace holds, and of no others") {
+TEST_CASE("where the network is denied there are sockets of the families that its namespace holds, and of no others") {
   const Footing footing = GENERATE(from_range(footings()));
-  CAPTURE(footing);
+  const Json policy =
+      GENERATE(Json("deny-all"), Json{{"allow", Json::array()}}, Json{{"allow", {{{"origin", "http://127.0.0.1:9"}}}}});
+  CAPTURE(footing, policy);
   Sidecar sidecar(optionsFor(footing));
-  Session session(sidecar);
+  Session session(sidecar, policy);
   const auto tries = session.run(families(session.install("ways_out")));
   CAPTURE(tries.out, tries.err);
   REQUIRE(attemptsOf(tries.out).size() == 3);

@@ -117,6 +117,72 @@ TEST_CASE("the network is as the profile says", "[guest][view]") {
   CHECK(output == std::string(ours) + "\nnameserver 192.0.2.1\n");
 }
 
+TEST_CASE("where the network is denied four families of sockets are left, and a filter is on", "[guest][view]") {
+  LaunchFixture fixture;
+  LaunchProfile open = fixture.profile();
+  open.network = NetworkMode::kHost;
+  const Command filters = LaunchFixture::shell("grep Seccomp_filters /proc/self/status | cut -f2");
+  const int withNetwork = std::stoi(fixture.run(filters, fixture.prepared(open))->standardOutput);
+  CHECK(std::stoi(fixture.run(filters)->standardOutput) == withNetwork + 1);
+
+  writeFile(fixture.workspace() + "/families.py", R"(
+import errno, socket as s
+def name(family):
+    try:
+        s.socket(family, s.SOCK_DGRAM).close()
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return 'ok'
+print([name(f) for f in (s.AF_UNIX, s.AF_INET, s.AF_INET6, s.AF_NETLINK)])
+print({name(f) for f in (0, s.AF_VSOCK, s.AF_ALG, s.AF_PACKET, 44, 46, 1000)})
+a, b = s.socketpair()
+a.send(b'pair')
+print(b.recv(4), s.if_nameindex(), s.getaddrinfo('localhost', 80, s.AF_INET, s.SOCK_STREAM)[0][4])
+)");
+  const GuestOutcome outcome = fixture.runShell("/usr/bin/python3 families.py");
+  CHECK(outcome.standardError == "");
+  CHECK(outcome.standardOutput ==
+        "['ok', 'ok', 'ok', 'ok']\n{'EAFNOSUPPORT'}\nb'pair' [(1, 'lo')] ('127.0.0.1', 80)\n");
+}
+
+TEST_CASE("programs that wait for many things at once work without a network", "[guest][view]") {
+  LaunchFixture fixture;
+  writeFile(fixture.workspace() + "/many.py", R"(
+import asyncio
+async def serve(reader, writer):
+    writer.write(await reader.readline())
+    await writer.drain()
+    writer.close()
+async def main():
+    server = await asyncio.start_server(serve, '127.0.0.1', 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    writer.write(b'echo\n')
+    child = await asyncio.create_subprocess_exec('/bin/echo', 'child', stdout=asyncio.subprocess.PIPE)
+    print(await reader.readline(), (await child.communicate())[0])
+asyncio.run(main())
+)");
+  const GuestOutcome python = fixture.runShell("/usr/bin/python3 many.py");
+  CHECK(python.standardError == "");
+  CHECK(python.standardOutput == "b'echo\\n' b'child\\n'\n");
+  if (exists("/usr/bin/node")) {
+    writeFile(fixture.workspace() + "/many.mjs", R"(
+import { createServer, connect } from 'node:net';
+import { execFileSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+const server = createServer(end => end.pipe(end)).listen(0, '127.0.0.1', () => {
+  const end = connect(server.address().port, '127.0.0.1', () => end.end('echo'));
+  end.on('data', async data => {
+    console.log(String(data), String(execFileSync('/bin/echo', ['child'])).trim(), (await readFile('many.py')).length > 0);
+    server.close();
+  });
+});
+)");
+    const GuestOutcome node = fixture.runShell("/usr/bin/node many.mjs");
+    CHECK(node.standardError == "");
+    CHECK(node.standardOutput == "echo child true\n");
+  }
+}
+
 TEST_CASE("everyday programs work", "[guest][view]") {
   LaunchFixture fixture;
   CHECK(fixture.runShell("echo 'a b' | awk '{print $2}'").standardOutput == "b\n");
@@ -127,6 +193,12 @@ TEST_CASE("everyday programs work", "[guest][view]") {
         "<%ae>'");
     CHECK(outcome.standardError == "");
     CHECK(outcome.standardOutput == "Agent <agent@sandbox.localdomain>\n");
+  }
+  if (exists("/usr/bin/gcc")) {
+    const GuestOutcome outcome =
+        fixture.runShell("printf 'int main(void) { return 7; }' > m.c && gcc -o /tmp/m m.c && /tmp/m");
+    CHECK(outcome.standardError == "");
+    CHECK(outcome.exitCode == 7);
   }
   if (exists("/usr/bin/python3")) {
     CHECK(

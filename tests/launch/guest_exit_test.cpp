@@ -140,3 +140,20 @@ TEST_CASE("limits hold for the command", "[guest]") {
   REQUIRE(outcome.has_value());
   CHECK(outcome->standardOutput == "50\n50\n153\n65536\n");
 }
+
+TEST_CASE("a soft limit of open files leaves the hard one alone", "[guest]") {
+  LaunchFixture fixture;
+  LaunchProfile profile = fixture.profile();
+  Command command = LaunchFixture::shell("ulimit -Sn; ulimit -Hn");
+  const std::string hard = fixture.runShell("ulimit -Hn").standardOutput;
+  const auto limits = [&](std::uint64_t soft) {
+    profile.softOpenFiles = soft;
+    const Result<GuestOutcome> outcome = fixture.run(command, fixture.prepared(profile));
+    return outcome ? outcome->standardOutput : outcome.error().privateDetail;
+  };
+  CHECK(limits(0) == fixture.runShell("ulimit -Sn; ulimit -Hn").standardOutput);
+  CHECK(limits(77) == "77\n" + hard);
+  CHECK(limits(std::uint64_t{1} << 62) == hard + hard);
+  command.maxOpenFiles = 50;
+  CHECK(limits(77) == "50\n50\n");
+}

@@ -102,6 +102,16 @@ Result<GuestOutcome> LaunchFixture::run(const Command& command, std::string stan
   return std::move(*result);
 }
 
+Result<GuestOutcome> LaunchFixture::run(const Command& command, const PreparedProfile& profile) {
+  std::optional<Result<GuestOutcome>> result;
+  const auto guest = Guest::start(io, profile, command, {}, {},
+                                  [&result](Result<GuestOutcome> outcome) { result.emplace(std::move(outcome)); });
+  io.restart();
+  io.run();
+  REQUIRE(result.has_value());
+  return std::move(*result);
+}
+
 GuestOutcome LaunchFixture::runShell(std::string script, std::string standardInput) {
   Result<GuestOutcome> result = run(shell(std::move(script)), std::move(standardInput));
   if (!result) {

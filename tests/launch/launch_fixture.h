@@ -42,6 +42,7 @@ class LaunchFixture {
                                Guest::Completion completion);
   /// To the end.
   Result<GuestOutcome> run(const Command& command, std::string standardInput = {}, GuestOptions options = {});
+  Result<GuestOutcome> run(const Command& command, const PreparedProfile& profile);
   GuestOutcome runShell(std::string script, std::string standardInput = {});
 
   boost::asio::io_context io;

@@ -113,6 +113,15 @@ TEST_CASE("the argument block ends each argument with NUL", "[profile]") {
   CHECK(prepared.argumentBlock().starts_with(std::string("--unshare-user\0--unshare-ipc\0", 29)));
 }
 
+TEST_CASE("sockets are filtered where the network is denied", "[profile]") {
+  LaunchProfile profile = sample();
+  profile.softOpenFiles = 1024;
+  CHECK(PreparedProfile("/usr/bin/bwrap", profile, {}).helperDuties().filterSockets);
+  CHECK(PreparedProfile("/usr/bin/bwrap", profile, {}).helperDuties().softOpenFiles == 1024);
+  profile.network = NetworkMode::kHost;
+  CHECK(!PreparedProfile("/usr/bin/bwrap", profile, {}).helperDuties().filterSockets);
+}
+
 TEST_CASE("the machine's system directories are found", "[profile]") {
   const SystemLayout layout = probeSystemLayout();
   const auto bin = std::find_if(layout.directories.begin(), layout.directories.end(),

@@ -1,11 +1,17 @@
 // A sandbox that cannot be set up is an error of its own kind, never a command's result.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <boost/asio/steady_timer.hpp>
 #include <catch2/catch.hpp>
+#include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <thread>
 
 #include "backend/launch/guest_file_operation.h"
 #include "tests/launch/launch_fixture.h"
@@ -38,6 +44,16 @@ void checkUnavailable(const Result<GuestOutcome>& result, const std::string& hid
   CHECK(result.error().message.find('/') == std::string::npos);
   CHECK(result.error().privateDetail.find(hidden) != std::string::npos);
   CHECK(zombies() == 0);
+}
+
+// As a container's profile may do it. For this thread and what it starts.
+bool refuseSeccomp() {
+  sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 0, 1),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog filter{4, program};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
 }  // namespace
@@ -92,6 +108,30 @@ TEST_CASE("a helper that is gone", "[unavailable]") {
   LaunchProfile profile = fixture.profile();
   profile.helper = "/etc/passwd";  // there, but nothing that can be executed
   checkUnavailable(runWith(fixture, fixture.prepared(profile)), "execvp");
+}
+
+TEST_CASE("a machine that takes no filter of sockets has no guest without a network", "[unavailable]") {
+  LaunchFixture fixture;
+  LaunchProfile open = fixture.profile();
+  open.network = NetworkMode::kHost;
+  const PreparedProfile denied = fixture.prepared();
+  const PreparedProfile allowed = fixture.prepared(open);
+  const Command command = LaunchFixture::shell("touch /workspace/ran");
+  std::optional<Result<GuestOutcome>> refused, control;
+  bool prepared = false;
+  std::thread([&] {
+    prepared = refuseSeccomp();
+    refused.emplace(fixture.run(command, denied));
+    if (!exists(fixture.workspace() + "/ran")) {
+      control.emplace(fixture.run(command, allowed));
+    }
+  }).join();
+  REQUIRE(prepared);
+  checkUnavailable(*refused, "step " + std::to_string(kLaunchStepFilter) + ": EPERM");
+  REQUIRE(control.has_value());  // nothing ran before
+  REQUIRE(control->has_value());
+  CHECK((*control)->exitCode == 0);
+  CHECK(exists(fixture.workspace() + "/ran"));
 }
 
 TEST_CASE("a bubblewrap that hangs is given up, with all it started", "[unavailable][slow]") {

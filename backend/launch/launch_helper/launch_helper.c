@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "guest_files.h"
+#include "socket_filter.h"
 
 enum { kStreams = 3, kMaxDescriptors = kStreams + 1 };
 
@@ -170,6 +171,20 @@ static void applyLimit(int resource, uint64_t value) {
   }
 }
 
+static void applySoftOpenFiles(uint64_t value) {
+  struct rlimit limit;
+  if (value == LAUNCH_KEEP_LIMIT) {
+    return;
+  }
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    fail(kLaunchStepLimits);
+  }
+  limit.rlim_cur = value < limit.rlim_max ? value : limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    fail(kLaunchStepLimits);
+  }
+}
+
 /* bwrap's init asks to die with its parent only after it has forked us. Until then, a dying sidecar would take the
  * outer bwrap and leave the namespace alive, so nothing of a guest may run before. There is no event for it; but the
  * first thing that init sleeps in is the wait for its children, which comes after. Nearly always it is there already.
@@ -269,7 +284,11 @@ static _Noreturn void run(const struct LaunchPacket* packet, const int* descript
   resetSignals();
   awaitInit();
   applyLimit(RLIMIT_FSIZE, header.fileBytes);
+  applySoftOpenFiles(header.softOpenFiles);
   applyLimit(RLIMIT_NOFILE, header.openFiles);
+  if (header.filterSockets && installSocketFilter() != 0) {
+    fail(kLaunchStepFilter);
+  }
   execvp(program, arguments);
   if (errno == ENOEXEC) {
     execByShell(program, header.argumentCount, arguments);

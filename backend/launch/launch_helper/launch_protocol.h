@@ -27,6 +27,7 @@ enum LaunchStep {
   kLaunchStepStreams,
   kLaunchStepDirectory,
   kLaunchStepLimits,
+  kLaunchStepFilter, /* the network is denied, and the kernel does not take the filter */
   kLaunchStepExec,
   kLaunchStepFile /* the end of kLaunchOpen and kLaunchRemove, good (error 0, with the descriptor) or bad */
 };
@@ -51,6 +52,10 @@ struct LaunchRunHeader {
   uint32_t environmentCount;
   uint64_t fileBytes; /* RLIMIT_FSIZE */
   uint64_t openFiles; /* RLIMIT_NOFILE */
+  /* RLIMIT_NOFILE's soft limit, at most the hard one, which stays; before openFiles. */
+  uint64_t softOpenFiles;
+  uint32_t filterSockets; /* not 0: socket_filter.h */
+  uint32_t reserved;
 };
 
 /* Strings: an absolute path in the guest's view. The first three members belong to kLaunchOpen. */
