@@ -9,7 +9,8 @@ namespace stitchkit::testing {
 namespace {
 
 std::vector<std::string> families(std::string program) {
-  return {std::move(program), "by-socket=family", "by-uring=uring-family", "by-int80=int80-family"};
+  return {std::move(program), "by-socket=family", "by-uring=uring-family", "by-int80=int80-family",
+          "by-socketcall=socketcall"};
 }
 
 TEST_CASE("where the network is denied there are sockets of the families that its namespace holds, and of no others") {
@@ -21,7 +22,7 @@ TEST_CASE("where the network is denied there are sockets of the families that it
   Session session(sidecar, policy);
   const auto tries = session.run(families(session.install("ways_out")));
   CAPTURE(tries.out, tries.err);
-  REQUIRE(attemptsOf(tries.out).size() == 3);
+  REQUIRE(attemptsOf(tries.out).size() == 4);
   CHECK(succeeded(attemptsOf(tries.out)).empty());
 }
 
@@ -31,6 +32,8 @@ TEST_CASE("control: with rights in the network there are others") {
   const auto names = succeeded(attemptsOf(output));
   CHECK(names.count("by-socket") == 1);
   CHECK(names.count("by-uring") == 1);
+  // A kernel without the 32-bit interface has neither, and no hole there.
+  CHECK(names.count("by-int80") == names.count("by-socketcall"));
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 //   link-up,INDEX link-add,KIND address-add,ADDRESS route-add,ADDRESS   rtnetlink, about interface INDEX or 1
 //   lists-tcp,PORT lists-unix,NAME diag-tcp,PORT   finds somebody else's socket in /proc/net, by sock_diag
 //   setns,PATH unshare-net unshare-user            another network namespace
-//   family uring-family int80-family               opens a socket of a family that no guest needs: by socket(), by
-//                             io_uring, by the system call of 32-bit programs
+//   family uring-family int80-family socketcall    opens a socket of a family that no guest needs: by socket(), by
+//                             io_uring, by the system call of 32-bit programs and by that of older ones
 #define _GNU_SOURCE
 #include "report.h"
 
@@ -325,20 +325,40 @@ static long byUring(int family, int type) {
   return done->res;
 }
 
-static long byInt80(int family, int type) {
+static long int80(long number, long one, long two) {
 #ifdef __x86_64__
-  enum { kSocketOfI386 = 359 };
-  long outcome = kSocketOfI386;
-  __asm__ volatile("int $0x80"
-                   : "+a"(outcome)
-                   : "b"((long)family), "c"((long)type), "d"(0L)
-                   : "memory", "r8", "r9", "r10", "r11");
+  long outcome = number;
+  __asm__ volatile("int $0x80" : "+a"(outcome) : "b"(one), "c"(two), "d"(0L) : "memory", "r8", "r9", "r10", "r11");
   errno = outcome < 0 ? (int)-outcome : 0;
   return outcome;
 #else
-  (void)family, (void)type;
+  (void)number, (void)one, (void)two;
   errno = ENOSYS;
   return -1;
+#endif
+}
+
+static long byInt80(int family, int type) {
+  enum { kSocketOfI386 = 359 };
+  return int80(kSocketOfI386, family, type);
+}
+
+// Its arguments are in memory, which no filter can read, and where a pointer of 32 bits reaches.
+static long bySocketcall(int family, int type) {
+#ifdef MAP_32BIT
+  enum { kSocketcallOfI386 = 102, kSocketOfSocketcall = 1 };
+  const size_t size = 3 * sizeof(uint32_t);
+  uint32_t* arguments = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+  if (arguments == MAP_FAILED) {
+    return -1;
+  }
+  arguments[0] = (uint32_t)family;
+  arguments[1] = (uint32_t)type;
+  const long outcome = int80(kSocketcallOfI386, kSocketOfSocketcall, (long)arguments);
+  munmap(arguments, size);
+  return outcome;
+#else
+  return int80(0, family, type);  // not there
 #endif
 }
 
@@ -392,6 +412,7 @@ static long attempt(const char* kind, const char* one, const char* two) {
          : IS("family")       ? tryFamilies(bySystemCall)
          : IS("uring-family") ? tryFamilies(byUring)
          : IS("int80-family") ? tryFamilies(byInt80)
+         : IS("socketcall")   ? tryFamilies(bySocketcall)
                               : (errno = EINVAL, -1);
 #undef IS
 }
