@@ -54,7 +54,7 @@ class ObservedSink : public MessageSink {
 /// One run of the sidecar. The members are in the order in which they depend on each other.
 class Sidecar {
  public:
-  Sidecar(const CommandLine& line, Privilege privilege, Stdio stdio)
+  Sidecar(const CommandLine& line, Privilege privilege, Stdio stdio, std::uint64_t guestOpenFiles)
       : privilege_(std::move(privilege)),
         hostRequests_(
             loop_,
@@ -65,7 +65,7 @@ class Sidecar {
         workers_(loop_, kWorkerThreads),
         patientWorkers_(loop_, kPatientThreads, Workers::Begin::kWhenNeeded),
         transport_(loop_.context(), std::move(stdio), line.framing, line.maxMessageBytes),
-        backend_(loop_, workers_, backendConfig(line), hooks()),
+        backend_(loop_, workers_, backendConfig(line, guestOpenFiles), hooks()),
         codingTools_({[this](const std::string& handle) { return toolSession(handle); }, workers_, patientWorkers_,
                       hostRequests_}),
         orphans_(loop_.context()),
@@ -93,9 +93,16 @@ class Sidecar {
   }
 
  private:
-  BackendConfig backendConfig(const CommandLine& line) const {
-    return {privilege_.stateDirectory, line.name, line.bubblewrap, line.maxConcurrentCommands, nullptr, line.gateway,
-            privilege_.stayedRoot};
+  BackendConfig backendConfig(const CommandLine& line, std::uint64_t guestOpenFiles) const {
+    BackendConfig config;
+    config.stateDirectory = privilege_.stateDirectory;
+    config.name = line.name;
+    config.bubblewrap = line.bubblewrap;
+    config.maxConcurrentCommands = line.maxConcurrentCommands;
+    config.gateway = line.gateway;
+    config.softOpenFiles = guestOpenFiles;
+    config.staysRoot = privilege_.stayedRoot;
+    return config;
   }
 
   Backend::Hooks hooks() {
@@ -219,13 +226,16 @@ int cannotStart(const Error& error) {
 }
 
 // Guests' connections to their gateways take descriptors; the usual soft limit of 1,024 is for programs that use
-// select().
-void raiseOpenFiles() {
+// select(), as guests may. Returns the limit as it was, for them.
+std::uint64_t raiseOpenFiles() {
   rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = std::min<rlim_t>(files.rlim_max, kOpenFiles);
-    ::setrlimit(RLIMIT_NOFILE, &files);
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) {
+    return 0;
   }
+  const rlim_t former = files.rlim_cur;
+  files.rlim_cur = std::max(former, std::min<rlim_t>(files.rlim_max, kOpenFiles));
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  return former;
 }
 
 int serve(const CommandLine& line) {
@@ -233,7 +243,7 @@ int serve(const CommandLine& line) {
   std::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   keepFreedMemory();
-  raiseOpenFiles();
+  const std::uint64_t formerOpenFiles = raiseOpenFiles();
   Stdio stdio = takeStdio();
   Result<Privilege> privilege = settlePrivilege(line.privilege);
   if (!privilege) {
@@ -246,7 +256,7 @@ int serve(const CommandLine& line) {
       !readable) {
     return cannotStart(readable.error());
   }
-  return Sidecar(line, std::move(*privilege), std::move(stdio)).run();
+  return Sidecar(line, std::move(*privilege), std::move(stdio), formerOpenFiles).run();
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ GatewayCore::GatewayCore(const UpstreamSettings& settings, const ConnectionPlace
       acceptAgain_(settings.context),
       poolTimer_(settings.context),
       failureTimer_(settings.context),
+      roomTimer_(settings.context),
       names_(std::make_shared<NameLookups>(settings.context, settings.lookup, settings.privateNames)),
       bodies_(limits::kGatewayHeldBodyBytes / share),
       failuresLeft_(failureBurst()) {}
@@ -81,21 +82,50 @@ void GatewayCore::dealOut(UniqueFd guest) {
 }
 
 void GatewayCore::serve(UniqueFd guest) {
+  if (closed_) {
+    return;
+  }
+  if (waiting_.empty() && makeRoom()) {
+    begin(std::move(guest));
+  } else if (waiting_.size() < places_.perHandle() / share_) {
+    waiting_.push_back(std::move(guest));
+    lookForRoom();
+  } else {
+    const std::string busy = guestResponse(busyRefusal(), false, false);
+    ::send(guest.get(), busy.data(), busy.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+}
+
+void GatewayCore::begin(UniqueFd guest) {
   GuestSocket::Socket socket(settings_.context);
   boost::system::error_code ec;
   socket.assign(Guests(), guest.get(), ec);
-  if (ec || closed_) {
+  if (ec) {
     return;
   }
   [[maybe_unused]] const int owned = guest.release();
-  if (makeRoom()) {
-    auto connection = std::make_shared<GuestConnection>(shared_from_this(), std::move(socket));
-    connections_.insert(connection);
-    connection->start();
-  } else {
-    const std::string busy = guestResponse(busyRefusal(), false, false);
-    ::send(socket.native_handle(), busy.data(), busy.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  auto connection = std::make_shared<GuestConnection>(shared_from_this(), std::move(socket));
+  connections_.insert(connection);
+  connection->start();
+}
+
+// Places become free when a connection ends, and when one has been idle for long enough to go.
+void GatewayCore::lookForRoom() {
+  if (std::exchange(lookingForRoom_, true)) {
+    return;
   }
+  roomTimer_.expires_after(std::chrono::milliseconds(limits::kGatewayIdleGraceMs));
+  roomTimer_.async_wait([self = shared_from_this()](boost::system::error_code) {
+    self->lookingForRoom_ = false;
+    while (!self->waiting_.empty() && self->makeRoom()) {
+      UniqueFd guest = std::move(self->waiting_.front());
+      self->waiting_.pop_front();
+      self->begin(std::move(guest));
+    }
+    if (!self->waiting_.empty()) {
+      self->lookForRoom();
+    }
+  });
 }
 
 // With all places taken the connection that has been idle for longest goes; but not one that has only just been made or
@@ -197,6 +227,9 @@ void GatewayCore::watchPool() {
 
 void GatewayCore::remove(const std::shared_ptr<GuestConnection>& connection) {
   connections_.erase(connection);
+  if (lookingForRoom_) {
+    roomTimer_.cancel();  // now
+  }
 }
 
 void GatewayCore::setPolicy(NetworkPolicy policy) {
@@ -216,6 +249,7 @@ void GatewayCore::close() {
 }
 
 void GatewayCore::endAll() {
+  waiting_.clear();
   const auto connections = connections_;
   for (const auto& connection : connections) {
     connection->end();

@@ -6,6 +6,7 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <set>
@@ -60,7 +61,9 @@ class GatewayCore : public std::enable_shared_from_this<GatewayCore> {
   void accept();
   void onAccept(boost::system::error_code ec, boost::asio::local::stream_protocol::socket socket);
   void dealOut(UniqueFd guest);
+  void begin(UniqueFd guest);
   bool makeRoom();
+  void lookForRoom();
   void resumeHeld();
   void allowFailures();
   [[nodiscard]] std::int64_t failureBurst() const;
@@ -78,6 +81,9 @@ class GatewayCore : public std::enable_shared_from_this<GatewayCore> {
   std::size_t nextPart_ = 0;
   boost::asio::steady_timer poolTimer_;
   boost::asio::steady_timer failureTimer_;
+  boost::asio::steady_timer roomTimer_;
+  bool lookingForRoom_ = false;
+  std::deque<UniqueFd> waiting_;  // connections that found no place yet; as many as there are places
   std::shared_ptr<NameLookups> names_;
   bool poolWatched_ = false;
   std::shared_ptr<UpstreamPool> pool_ = std::make_shared<UpstreamPool>();

@@ -64,7 +64,7 @@ TEST_CASE("sixteen clients that send their header a byte at a time keep nobody w
   CHECK(growth.kib() < kGrowthKib);
 }
 
-TEST_CASE("sixteen bodies that never end take the places of their own session, for thirty seconds") {
+TEST_CASE("sixteen bodies that never end take the places of their own session, for thirty seconds", "[deadline]") {
   Attacked now;
   GatewayGuest other(now.sidecar, now.upstream);
   const MemoryGrowth growth(now.sidecar);
@@ -135,7 +135,7 @@ TEST_CASE("clients that vanish free their places, whatever the upstream does") {
   CHECK(eventually([&] { return countersOf(now.sidecar.pid()).threads <= before.threads; }, Milliseconds(30000)));
 }
 
-TEST_CASE("clients that do not read their answers lose their places in time") {
+TEST_CASE("clients that do not read their answers lose their places in time", "[deadline]") {
   Attacked now;
   GatewayGuest other(now.sidecar, now.upstream);
   const std::size_t seen = now.upstream.count();
