@@ -453,7 +453,7 @@ TEST_CASE("a guest that leaves while its large body waits frees its slot") {
   }
   CHECK(sent < body.size());
   waiting.close();
-  CHECK(becomesTrue([&] { return scene.freeSlots() == limits::kGatewayRequests - 3; }, 3000));
+  CHECK(becomesTrue([&] { return scene.freeSlots() == limits::kGatewayRequests - 3; }));
 }
 
 TEST_CASE("a change of policy ends what is under way, and holds at once") {

@@ -212,10 +212,31 @@ TEST_CASE("an answer to a request that is still being sent is passed on") {
 
 TEST_CASE("an answer to a request that is still being sent is passed on though the upstream reads no more") {
   HastyUpstream hasty;
-  if (!hasty.call.endsWithin(2s)) {
+  if (!hasty.call.endsWithin(5s)) {
     hasty.caller.cancel(hasty.call, ErrorKind::kLimit);
   }
   hasty.expectPassedOn();
+  hasty.upstream.readToEnd();
+}
+
+TEST_CASE("an upstream that speaks before it has read everything gets the rest all the same") {
+  const std::string early = GENERATE("HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n",
+                                     "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
+  Doorway doorway;
+  Caller caller(allowing(doorway.origin()));
+  const std::string body(32U * 1024 * 1024, 'x');
+  StartedCall call = caller.start("POST", body);
+  Wire upstream = doorway.accept();
+  upstream.readUntil("\r\n\r\n");
+  upstream.send(early);
+  CHECK(upstream.readExactly(body.size()) == body);
+  upstream.send(early.find("200") == std::string::npos ? okResponse("end") : "end");
+  expectOk(call, "end");
+  // The connection is as good as any.
+  StartedCall next = caller.start("GET");
+  upstream.readMessage();
+  upstream.send(okResponse("x"));
+  expectOk(next, "x");
 }
 
 TEST_CASE("an answer that breaks a rule ends the connection at once") {
