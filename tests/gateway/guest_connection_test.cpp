@@ -631,6 +631,31 @@ TEST_CASE("a failed request leaves its guest's connection as it was") {
   CHECK(scene.failures()[0].error.kind == ErrorKind::kNetworkDenied);
 }
 
+// A guest that makes failures as fast as it can keeps the host from nothing else.
+TEST_CASE("failures are told at a pace, and requests wait for it") {
+  GatewayScene scene;
+  Wire guest = scene.guest();
+  const std::size_t over = limits::kGatewayFailuresPerSecond / 2;
+  const auto before = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < limits::kGatewayFailureBurst + over; ++i) {
+    guest.send("TRACE / HTTP/1.1\r\nHost: " + scene.doorway.host() + "\r\n\r\n");
+    CHECK(answerOf(guest) == "HTTP/1.1 502");
+  }
+  // One step of the pace is a tenth of a second.
+  CHECK(std::chrono::steady_clock::now() - before >= std::chrono::milliseconds(400));
+  CHECK(scene.failures().size() == limits::kGatewayFailureBurst + over);
+  // What does not concern the host never waits.
+  for (std::size_t i = 0; i < 2 * limits::kGatewayFailureBurst; ++i) {
+    guest.send("GET / HTTP/1.1\r\nHost: other\r\n\r\n");
+    CHECK(answerOf(guest) == "HTTP/1.1 403");
+  }
+  guest.send(scene.get());
+  Wire upstream = scene.doorway.accept();
+  upstream.readMessage();
+  upstream.send(okResponse("x"));
+  CHECK(answerOf(guest) == "HTTP/1.1 200");
+}
+
 TEST_CASE("HTTP/1.0 is answered and closed") {
   for (const char* lines : {"", "Connection: keep-alive\r\n"}) {
     GatewayScene scene;
