@@ -121,6 +121,12 @@ std::string Wire::readExactly(std::size_t size) {
   return piece;
 }
 
+std::string Wire::readWhile(std::size_t most, int quietMs) {
+  while (bytes_.size() < most && isReady(socket_.get(), POLLIN, quietMs) && more()) {
+  }
+  return readExactly(std::min(most, bytes_.size()));
+}
+
 std::string Wire::readMessage() {
   std::string block = readUntil("\r\n\r\n");
   return block + readExactly(lengthIn(block));

@@ -28,6 +28,8 @@ class Wire {
   /// Everything up to and with `end`.
   std::string readUntil(std::string_view end);
   std::string readExactly(std::size_t bytes);
+  /// What comes until nothing more does for so long, at most so much.
+  std::string readWhile(std::size_t most, int quietMs);
   /// A message: header block, and the body by its content-length. Names and values as they came.
   std::string readMessage();
   /// All until the other end finishes.
