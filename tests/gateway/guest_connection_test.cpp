@@ -578,38 +578,60 @@ TEST_CASE("with all places taken the connection that has idled longest makes roo
   for (std::size_t i = 1; i < limits::kGatewayConnections; ++i) {
     idle.push_back(scene.guest());
   }
-  // Perhaps only when it has idled for some time.
-  std::optional<Wire> late;
-  REQUIRE(becomesTrue([&] {
-    late.emplace(scene.guest());
-    return !late->readable(50);
-  }));
+  Wire late = scene.guest();
+  late.send("GET / HTTP/1.1\r\nHost: other\r\n\r\n");
+  CHECK(answerOf(late) == "HTTP/1.1 403");
   idle[0].expectEnd();
   CHECK_FALSE(idle[1].readable());
   CHECK_FALSE(busy.readable());
-  late->send("GET / HTTP/1.1\r\nHost: other\r\n\r\n");
-  CHECK(answerOf(*late) == "HTTP/1.1 403");
   upstream.send(okResponse("x"));
   CHECK(answerOf(busy) == "HTTP/1.1 200");
 }
 
-TEST_CASE("with all places taken by requests a further connection is told so") {
+/// A scene in which requests that have begun hold all places, and as many connections wait for one.
+struct CrowdedScene {
+  CrowdedScene() {
+    for (std::size_t i = 0; i < limits::kGatewayConnections; ++i) {
+      begun.push_back(scene.guest());
+      begun.back().send("GET / HT");
+    }
+    for (std::size_t i = 0; i < limits::kGatewayConnections; ++i) {
+      waiting.push_back(scene.guest());
+      waiting.back().send("GET / HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n");
+    }
+  }
+
   GatewayScene scene;
   std::vector<Wire> begun;
-  for (std::size_t i = 0; i < limits::kGatewayConnections; ++i) {
-    begun.push_back(scene.guest());
-    begun.back().send("GET / HT");
-  }
-  Wire late = scene.guest();
+  std::vector<Wire> waiting;
+};
+
+TEST_CASE("with all places taken by requests further connections wait, and too many are told so") {
+  CrowdedScene crowd;
+  Wire late = crowd.scene.guest();
   const std::string answer = late.readMessage();
   CHECK(answer.starts_with("HTTP/1.1 503 "));
   CHECK(answer.ends_with("\r\n\r\nSandbox broker busy"));
   late.expectEnd();
-  begun[0].close();
-  CHECK(becomesTrue([&] {
-    Wire again = scene.guest();
-    return !again.readable(50);
-  }));
+  CHECK_FALSE(crowd.waiting[0].readable(50));
+  for (std::size_t i = 0; i < 4; ++i) {
+    crowd.begun[i].close();
+  }
+  // In the order in which they came.
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(answerOf(crowd.waiting[i]) == "HTTP/1.1 403");
+  }
+}
+
+TEST_CASE("connections that wait for a place end with the gateway") {
+  CrowdedScene crowd;
+  crowd.scene.onCore([](GatewayCore& core) { core.close(); });
+  for (Wire& guest : crowd.begun) {
+    guest.expectEnd();
+  }
+  for (Wire& guest : crowd.waiting) {
+    guest.expectEnd();
+  }
 }
 
 TEST_CASE("a failed request leaves its guest's connection as it was") {
