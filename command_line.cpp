@@ -36,8 +36,7 @@ po::options_description describeOptions() {
       "live commands a handle, 1 to 1024");
   add("ca-file", po::value<std::string>()->value_name("FILE"),
       "certificate authorities in PEM that the network\ngateway trusts beside the system's");
-  add("private-origins", po::bool_switch(),
-      "names of allowed origins may lead to private\naddresses");
+  add("private-origins", po::bool_switch(), "names of allowed origins may lead to private\naddresses");
   add("framing", po::value<std::string>()->default_value("auto")->value_name("KIND"),
       "lines, headers (Content-Length), or auto");
   add("serial", po::bool_switch(), "one request after another, for piped debugging");

@@ -89,15 +89,19 @@ Refusal framingRefusal(unsigned status) {
   }
 }
 
+bool isTunnelMethod(std::string_view method) noexcept {
+  return method == "CONNECT" || method == "PRI";
+}
+
 std::variant<Admission, Refusal> admit(const GuestRequest& request, const NetworkPolicy& policy) {
-  if (request.method == "CONNECT" || request.count("host") != 1) {
+  if (isTunnelMethod(request.method) || request.count("host") != 1) {
     return deniedRefusal();
   }
   if (request.count("content-type") > 1) {
     return framingRefusal(400);
   }
   const Rule* rule = policy.ruleFor(canonicalHostHeader(request.first("host")));
-  if (rule == nullptr) {
+  if (rule == nullptr || (rule->methods && !rule->allowsMethod(request.method))) {
     return deniedRefusal();
   }
   const auto target = parseRequestTarget(request.target);
@@ -111,13 +115,12 @@ std::variant<Admission, Refusal> admit(const GuestRequest& request, const Networ
         return upstreamRefusal("The target holds a backslash", rule->origin.text());
     }
   }
+  if (!rule->allowsPath(target->path) || (rule->pathPrefixes && pathIsAmbiguous(target->path))) {
+    return deniedRefusal();
+  }
   // TRACE sends the credential back by definition.
   if (request.method == "TRACE") {
     return upstreamRefusal("TRACE is never passed on", rule->origin.text());
-  }
-  if (!rule->allowsMethod(request.method) || !rule->allowsPath(target->path) ||
-      (rule->pathPrefixes && pathIsAmbiguous(target->path))) {
-    return deniedRefusal();
   }
   // Some servers take such a body for the next request.
   if (request.hasBody() && (request.method == "GET" || request.method == "HEAD")) {
@@ -167,7 +170,7 @@ std::string guestResponse(const UpstreamResponse& response, const Rule& rule, bo
   if (!toHead) {
     length = std::to_string(response.body.size());
   }
-  if (!length.empty() && response.status != 204) {
+  if (!length.empty() && response.status != 204 && response.status != 304) {
     text += "content-length: " + length + "\r\n";
   }
   text += "\r\n";

@@ -31,6 +31,9 @@ struct Admission {
   std::string target;  ///< what was checked, and is to be sent
 };
 
+/// CONNECT and PRI: what follows on the connection would be something else than HTTP/1.1.
+bool isTunnelMethod(std::string_view method) noexcept;
+
 /// Judges a request whose header is there.
 std::variant<Admission, Refusal> admit(const GuestRequest& request, const NetworkPolicy& policy);
 

@@ -118,7 +118,8 @@ bool GuestConnection::onHeader() {
     if (concernsHost) {
       core_->tell({Error(ErrorKind::kNetworkDenied, refusal->reason), refusal->origin});
     }
-    refuse(*refusal, request.keepAlive && !request.hasBody() && request.method != "CONNECT" && refusal->status != 400);
+    refuse(*refusal,
+           request.keepAlive && !request.hasBody() && !isTunnelMethod(request.method) && refusal->status != 400);
     return false;
   }
   admission_ = std::get<Admission>(judged);
@@ -153,10 +154,7 @@ void GuestConnection::sendContinue() {
 
 void GuestConnection::readOn() {
   phase_ = Phase::kReading;
-  if (fence_->state() == RequestFence::State::kBody) {
-    socket_.takeUsed();
-    socket_.waitForBytes();
-  } else if (consume({})) {
+  if (fence_->state() == RequestFence::State::kBody || consume({})) {
     socket_.takeUsed();
     socket_.waitForBytes();
   }

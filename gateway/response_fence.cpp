@@ -16,8 +16,7 @@ Error brokenError(std::string detail) {
 }
 
 Error tooLargeError(const char* what) {
-  return Error(ErrorKind::kLimit, std::string("The upstream's ") + what + " is larger than allowed")
-      .withHint("Give the rule a larger maxResponseBytes, if it is the body.");
+  return Error(ErrorKind::kLimit, std::string("The upstream's ") + what + " is larger than allowed");
 }
 
 std::size_t countOf(const std::vector<HeaderField>& fields, std::string_view name) {
@@ -38,7 +37,8 @@ bool valueIs(const std::vector<HeaderField>& fields, std::string_view name, std:
 
 }  // namespace
 
-ResponseFence::ResponseFence(bool toHead, std::uint64_t bodyLimit) : toHead_(toHead), bodyLimit_(bodyLimit) {
+ResponseFence::ResponseFence(bool toHead, bool conditional, std::uint64_t bodyLimit)
+    : toHead_(toHead), conditional_(conditional), bodyLimit_(bodyLimit) {
   startOver();
 }
 
@@ -105,8 +105,8 @@ Result<void> ResponseFence::finishHeader() {
   header_ = {};
   parser_->body_limit(bodyLimit_);
   parser_->eager(true);
-  complete_ =
-      parser_->is_done() || toHead_ || status == 204 || parser_->content_length() == boost::optional<std::uint64_t>(0);
+  complete_ = parser_->is_done() || toHead_ || status == 204 || status == 304 ||
+              parser_->content_length() == boost::optional<std::uint64_t>(0);
   return {};
 }
 
@@ -115,7 +115,7 @@ Result<void> ResponseFence::judge() {
   if (status < 100 || status >= 600) {
     return brokenError("status " + std::to_string(status));
   }
-  if (status < 200 || (status >= 300 && status < 400)) {
+  if (status < 200 || (status >= 300 && status < 400 && !(status == 304 && conditional_))) {
     return Error(ErrorKind::kNetworkDenied, status == 101   ? "The upstream switched protocols"
                                             : status < 200  ? "The upstream sent too many informational responses"
                                             : status == 304 ? "The upstream answered 304, which nobody asked for"

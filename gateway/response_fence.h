@@ -28,7 +28,8 @@ struct UpstreamResponse {
 class ResponseFence {
  public:
   /// @param toHead the request was HEAD: no body follows, whatever the header says.
-  ResponseFence(bool toHead, std::uint64_t bodyLimit);
+  /// @param conditional the request asked for 304, which is a redirect to others.
+  ResponseFence(bool toHead, bool conditional, std::uint64_t bodyLimit);
 
   /// Takes bytes. kLimit when a limit is passed, kNetworkDenied for what is never passed on (a redirect, an
   /// informational response that nobody asked for), kInternal for a response that breaks HTTP or is compressed.
@@ -52,6 +53,7 @@ class ResponseFence {
   Result<void> judge();
 
   bool toHead_;
+  bool conditional_;
   std::uint64_t bodyLimit_;
   std::unique_ptr<Parser> parser_;  // anew for each informational response
   std::string header_;

@@ -58,6 +58,7 @@ Result<SSL_CTX*> TlsContext::context() {
   ::SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER, nullptr);
   ::SSL_CTX_set_mode(made.get(),
                      SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  ::SSL_CTX_set_options(made.get(), SSL_OP_NO_RENEGOTIATION);
   ::SSL_CTX_set_session_cache_mode(made.get(), SSL_SESS_CACHE_OFF);
   context_ = std::move(made);
   return context_.get();

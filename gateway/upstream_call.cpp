@@ -18,6 +18,13 @@ bool isIdempotent(std::string_view method) {
   return std::find(kIdempotent.begin(), kIdempotent.end(), method) != kIdempotent.end();
 }
 
+// The guest has something already, and asks for what is newer; such fields travel only when the rule names them.
+bool isConditional(const UpstreamRequest& request) {
+  return std::any_of(request.fields.begin(), request.fields.end(), [](const HeaderField& field) {
+    return field.name == "if-none-match" || field.name == "if-modified-since";
+  });
+}
+
 // A value that came back, by the rule's word on it. @return false when that ends the request.
 bool withoutReflections(UpstreamResponse& response, const Rule& rule, const Redactor& redactor) {
   if (rule.reflection == Reflection::kAllow) {
@@ -41,7 +48,7 @@ UpstreamCall::UpstreamCall(const UpstreamSettings& settings, std::shared_ptr<Nam
       rule_(*parts_.admission.rule),
       request_(upstreamRequest(parts_.request, parts_.admission)),
       bytes_(writeRequest(request_)),
-      fence_(request_.method == "HEAD", rule_.maxResponseBytes) {
+      fence_(request_.method == "HEAD", isConditional(request_), rule_.maxResponseBytes) {
   request_.body = {};
   parts_.request.body = {};
 }
@@ -174,8 +181,8 @@ void UpstreamCall::receive() {
       return;
     }
     if (got->waitFor) {
-      // Nothing of an answer yet: on with the request, if some of it is left.
-      if (sent_ < bytes_.size() && !fence_.begun() && !sendFailure_) {
+      // On with the request, if some of it is left: an upstream may begin to answer before it has read all.
+      if (sent_ < bytes_.size() && !sendFailure_) {
         send();
       } else {
         wait(*got->waitFor, &UpstreamCall::receive);
@@ -223,7 +230,7 @@ void UpstreamCall::answered() {
   if (response.keepAlive && sent_ == bytes_.size()) {
     pool_->put(rule_.origin, std::move(connection_));
   }
-  if (!withoutReflections(response, rule_, parts_.policy->redactorFor(rule_))) {
+  if (!withoutReflections(response, rule_, parts_.policy->redactor())) {
     failed(Error(ErrorKind::kNetworkDenied, "The upstream sent an injected header back"));
   } else {
     finish({guestResponse(response, rule_, request_.method == "HEAD", parts_.keepAlive), {}});
@@ -248,6 +255,7 @@ void UpstreamCall::finish(CallResult result) {
     connection_.reset();
     stopDialling();
     dialTimer_.reset();
+    bytes_ = {};
     std::exchange(done_, nullptr)(std::move(result));
   }
 }

@@ -9,6 +9,15 @@
 #include <string>
 
 namespace stitchkit {
+namespace {
+
+bool issuerIsUnknown(long verified) {
+  return verified == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT || verified == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
+         verified == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT || verified == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
+         verified == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
+}
+
+}  // namespace
 // After an operation of OpenSSL that did not succeed: what it waits for, or why it failed.
 Result<Progress> UpstreamConnection::afterTls(int result, const char* what) {
   switch (::SSL_get_error(ssl_.get(), result)) {
@@ -23,9 +32,10 @@ Result<Progress> UpstreamConnection::afterTls(int result, const char* what) {
   }
   const long verified = ::SSL_get_verify_result(ssl_.get());
   if (verified != X509_V_OK) {
-    return Error(ErrorKind::kInternal, "The upstream's certificate is not trusted")
-        .withHint("An authority of your own is added with --ca-file")
-        .withPrivate(::X509_verify_cert_error_string(verified));
+    Error untrusted(ErrorKind::kInternal,
+                    std::string("The upstream's certificate is refused: ") + ::X509_verify_cert_error_string(verified));
+    return issuerIsUnknown(verified) ? std::move(untrusted).withHint("An authority of your own is added with --ca-file")
+                                     : untrusted;
   }
   return Error(ErrorKind::kInternal, "TLS to the upstream failed")
       .withPrivate(std::string(what) + ": " + tlsErrorText());

@@ -104,8 +104,8 @@ inline constexpr std::int64_t kGatewayLingerMs = 1000;
 inline constexpr std::size_t kGatewayLingerBytes = 256U * 1024;
 /// Names that are looked up at once, a handle and gateway thread.
 inline constexpr std::size_t kGatewayLookups = 16;
-/// Failures that the host is told of: so many at once, and so many a second, a handle. Beyond, requests wait: a guest that
-/// makes failures as fast as it can would keep the host from reading anything else.
+/// Failures that the host is told of: so many at once, and so many a second, a handle. Beyond, requests wait: a guest
+/// that makes failures as fast as it can would keep the host from reading anything else.
 inline constexpr std::size_t kGatewayFailureBurst = 128;
 inline constexpr std::size_t kGatewayFailuresPerSecond = 100;
 /// Milliseconds that a connection to an upstream is kept for the next request: less than Node's five seconds, after

@@ -10,7 +10,8 @@
 namespace stitchkit {
 namespace {
 
-// Only segments that never were writable: relocations made the others differ from their files, read-only as some are now.
+// Only segments that never were writable: relocations made the others differ from their files, read-only as some are
+// now.
 int releaseObject(dl_phdr_info* object, std::size_t /*size*/, void* /*data*/) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (std::size_t i = 0; i < object->dlpi_phnum; ++i) {

@@ -65,7 +65,7 @@ void checkResponse(const UpstreamResponse& response, bool toHead, std::uint64_t 
 
 std::string read(std::string_view bytes, fuzz::Pieces pieces, bool toHead, std::uint64_t limit) {
   const std::size_t before = fuzz::allocatedBytes();
-  ResponseFence fence(toHead, limit);
+  ResponseFence fence(toHead, false, limit);
   while (!bytes.empty()) {
     const std::string_view piece = bytes.substr(0, pieces.next());
     bytes.remove_prefix(piece.size());

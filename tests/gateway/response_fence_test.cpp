@@ -50,7 +50,7 @@ std::string wordOf(const Error& error) {
 enum class After : std::uint8_t { kStays, kEnds };
 
 ResponseOutcome readResponsePieces(const Pieces& pieces, After after, bool toHead, std::uint64_t limit) {
-  ResponseFence fence(toHead, limit);
+  ResponseFence fence(toHead, false, limit);
   CHECK_FALSE(fence.begun());
   for (const std::string_view piece : pieces) {
     if (const Result<void> fed = fence.feed(piece); !fed) {
