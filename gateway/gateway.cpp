@@ -91,13 +91,20 @@ Gateway::Gateway(Loop& loop, GatewayThreads& threads, UniqueFd listening, Networ
   });
 }
 
-// `done` comes on the loop when all parts have done it.
-void Gateway::onAll(const std::function<void(GatewayCore&)>& action, std::function<void()> done) {
-  const auto left = std::make_shared<std::atomic<std::size_t>>(parts_.size());
+// `done` comes on the loop when all parts have done it. The parts given away for good end on their own threads.
+void Gateway::onAll(std::vector<std::shared_ptr<GatewayCore>> parts, const std::function<void(GatewayCore&)>& action,
+                    std::function<void()> done) {
+  if (parts.empty()) {
+    loop_.post(std::move(done));
+    return;
+  }
+  const auto left = std::make_shared<std::atomic<std::size_t>>(parts.size());
   const auto shared = std::make_shared<std::function<void()>>(std::move(done));
-  for (const auto& part : parts_) {
-    boost::asio::post(part->context(), [part, action, left, shared, &loop = loop_] {
+  for (std::shared_ptr<GatewayCore>& part : parts) {
+    boost::asio::io_context& context = part->context();
+    boost::asio::post(context, [part = std::move(part), action, left, shared, &loop = loop_]() mutable {
       action(*part);
+      part.reset();
       if (--*left == 0) {
         loop.post(std::move(*shared));
       }
@@ -106,19 +113,23 @@ void Gateway::onAll(const std::function<void(GatewayCore&)>& action, std::functi
 }
 
 void Gateway::setPolicy(NetworkPolicy policy, std::function<void()> done) {
-  onAll([policy = std::move(policy)](GatewayCore& core) { core.setPolicy(policy); }, std::move(done));
+  onAll(
+      parts_, [policy = std::move(policy)](GatewayCore& core) { core.setPolicy(policy); }, std::move(done));
 }
 
+// Whoever keeps this object longer than the threads live keeps nothing of theirs.
 void Gateway::close(std::function<void()> done) {
-  onAll([](GatewayCore& core) { core.close(); },
-        [&places = places_, done = std::move(done)] {
-          places.handleClosed();
-          done();
-        });
+  onAll(
+      std::exchange(parts_, {}), [](GatewayCore& core) { core.close(); },
+      [&places = places_, done = std::move(done)] {
+        places.handleClosed();
+        done();
+      });
 }
 
 void Gateway::setPaused(bool paused) {
-  onAll([paused](GatewayCore& core) { core.setPaused(paused); }, [] {});
+  onAll(
+      parts_, [paused](GatewayCore& core) { core.setPaused(paused); }, [] {});
 }
 
 }  // namespace stitchkit

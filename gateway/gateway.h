@@ -68,11 +68,12 @@ class Gateway {
   void setPaused(bool paused);
 
  private:
-  void onAll(const std::function<void(GatewayCore&)>& action, std::function<void()> done);
+  void onAll(std::vector<std::shared_ptr<GatewayCore>> parts, const std::function<void(GatewayCore&)>& action,
+             std::function<void()> done);
 
   Loop& loop_;
   ConnectionPlaces& places_;
-  std::vector<std::shared_ptr<GatewayCore>> parts_;  // one a thread
+  std::vector<std::shared_ptr<GatewayCore>> parts_;  // one a thread, until close()
 };
 
 }  // namespace stitchkit
