@@ -1,8 +1,7 @@
 // A guest's end of a connection: looked at, taken from, written to.
 //
-// Bytes are looked at first and taken later, together with the answer. The kernel wakes a guest that waits for its
-// answer whenever bytes of it are taken, for nothing; so that costs it two wake-ups less a request, a tenth of all the
-// work.
+// Bytes are looked at first and taken right after the answer was sent. The kernel wakes a guest that waits for its answer
+// whenever bytes of it are taken, for nothing; behind the answer it is awake already.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -50,7 +49,7 @@ class GuestSocket {
   /// Takes and drops what is there. @return how much; nothing at the end, or when there is nothing.
   std::size_t dropBytes(bool& ended);
 
-  /// Takes what was used, and sends; on to Events::onWritten when the kernel does not take all at once.
+  /// Sends, then takes what was used; on to Events::onWritten when the kernel does not take all at once.
   /// @return what became of it now.
   enum class Sent : std::uint8_t { kAll, kLater, kGuestGone };
   Sent write(std::string bytes);
