@@ -1,7 +1,7 @@
 // A guest's end of a connection: looked at, taken from, written to.
 //
-// Bytes are looked at first and taken right after the answer was sent. The kernel wakes a guest that waits for its answer
-// whenever bytes of it are taken, for nothing; behind the answer it is awake already.
+// Bytes are looked at first and taken right after the answer was sent. The kernel wakes a guest that waits for its
+// answer whenever bytes of it are taken, for nothing; behind the answer it is awake already.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
