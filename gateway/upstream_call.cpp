@@ -70,8 +70,10 @@ void UpstreamCall::cancel(Error why) {
 }
 
 void UpstreamCall::dial() {
-  names_->find(rule_.origin, [self = shared_from_this()](Result<Endpoints> found) {
-    if (!self->done_) {
+  // A lookup may outlast everybody who waits for it, and nobody needs the call by then.
+  names_->find(rule_.origin, [weak = weak_from_this()](Result<Endpoints> found) {
+    const auto self = weak.lock();
+    if (!self || !self->done_) {
       return;
     }
     if (!found || found->empty()) {

@@ -35,7 +35,7 @@ struct CallResult {
   std::optional<GatewayFailure> failure;
 };
 
-/// On the gateway's thread. Its owner gives it a deadline by cancel().
+/// On the gateway's thread. Its owner keeps it until it is done, and gives it a deadline by cancel().
 class UpstreamCall : public std::enable_shared_from_this<UpstreamCall> {
  public:
   struct Parts {

@@ -38,6 +38,6 @@ std::vector<std::string> weakSandboxCommand();
 std::optional<uid_t> ordinaryUser();
 
 /// No descendants but those in `known`, soon.
-bool onlyDescendants(const std::vector<pid_t>& known, Milliseconds within = Milliseconds(5000));
+bool onlyDescendants(const std::vector<pid_t>& known, Milliseconds within = Milliseconds(15000));
 
 }  // namespace stitchkit::testing

@@ -86,7 +86,7 @@ TEST_CASE("a bounded fork loop ends at its deadline and leaves nobody") {
   CAPTURE(answer.dump());
   REQUIRE(answer.at("/error/data/code"_json_pointer) == "SANDBOX_LIMIT");
   REQUIRE(answer.at("/error/data/reason"_json_pointer) == "deadline");
-  REQUIRE(noGuestSoon(marker, Milliseconds(500)));
+  REQUIRE(noGuestSoon(marker, Milliseconds(15000)));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ ProcessCounters settledCounters(const Sidecar& sidecar, const ProcessCounters& w
         now = countersOf(sidecar.pid());
         return now.descriptors <= wanted.descriptors && now.threads <= wanted.threads && now.zombies == 0;
       },
-      Milliseconds(3000));
+      Milliseconds(15000));
   return now;
 }
 

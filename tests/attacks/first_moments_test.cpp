@@ -31,13 +31,13 @@ TEST_CASE("a cancel in the first milliseconds leaves nobody") {
     const auto id = sidecar.request("session.run", session.commandParams({"/bin/sleep", marker}));
     std::this_thread::sleep_for(moment());
     sidecar.cancel(id);
-    const Json answer = sidecar.response(id, Milliseconds(5000));
+    const Json answer = sidecar.response(id, Milliseconds(15000));
     CAPTURE(i, answer.dump());
     REQUIRE(answer.at("/error/code"_json_pointer) == -32800);
   }
   CHECK(std::chrono::steady_clock::now() - started < std::chrono::seconds(60));
-  CHECK(noGuestSoon(marker, Milliseconds(1000)));
-  CHECK(eventually([&] { return descendantsOf(sidecar.pid()).empty(); }, Milliseconds(1000)));
+  CHECK(noGuestSoon(marker, Milliseconds(15000)));
+  CHECK(eventually([&] { return descendantsOf(sidecar.pid()).empty(); }, Milliseconds(15000)));
   CHECK(countersOf(sidecar.pid()).zombies == 0);
   // And it still works.
   CHECK(session.run({"/bin/echo", "hi"}).out == "hi\n");
@@ -62,7 +62,7 @@ TEST_CASE("a stop in the first milliseconds leaves nobody") {
     CAPTURE(i, answer.dump());
     REQUIRE(answer.is_object());
   }
-  CHECK(eventually([&] { return descendantsOf(sidecar.pid()).empty(); }, Milliseconds(1000)));
+  CHECK(eventually([&] { return descendantsOf(sidecar.pid()).empty(); }, Milliseconds(15000)));
 }
 
 TEST_CASE("SIGKILL of the sidecar in the first milliseconds of a command leaves nobody") {
@@ -78,7 +78,7 @@ TEST_CASE("SIGKILL of the sidecar in the first milliseconds of a command leaves 
     sidecar.kill(SIGKILL);
     REQUIRE(sidecar.waitForExit()->signal == SIGKILL);
   }
-  CHECK(noGuestSoon(marker, Milliseconds(1000)));
+  CHECK(noGuestSoon(marker, Milliseconds(15000)));
   CHECK(onlyDescendants({}));
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("control: --die-with-parent alone does not outlive the first milliseco
     SpawnOptions options;
     options.argv = {"/bin/sh", "-c", line + "--die-with-parent /bin/sleep " + marker + " & kill -9 $$"};
     options.user = ordinaryUser();
-    waitForChild(spawnProgram(options), Milliseconds(5000));
+    waitForChild(spawnProgram(options), Milliseconds(15000));
   }
   std::this_thread::sleep_for(Milliseconds(200));  // longer than a start takes: this is about what never ends
   for (const pid_t pid : guestsAlive(marker)) {

@@ -128,7 +128,7 @@ TEST_CASE("clients that vanish free their places, whatever the upstream does") {
     REQUIRE(now.upstream.waitForCount(seen + 16));
     CHECK(now.guest.ask() == "503");  // so they did have them
     now.guest.kill(pending);
-    CHECK(eventually([&] { return now.guest.ask() == "200"; }, Milliseconds(5000)));
+    CHECK(eventually([&] { return now.guest.ask() == "200"; }, Milliseconds(15000)));
   }
   // The gateway's part of the connections to the upstream ends as well: kept for a while at most, hanging never.
   CHECK(eventually([&] { return countersOf(now.sidecar.pid()).descriptors <= before.descriptors; }));

@@ -16,7 +16,7 @@
 namespace stitchkit::testing {
 namespace {
 
-constexpr Milliseconds kAtOnce(3000);  // a resolver's, a handshake's and a connection's own patience are longer
+constexpr Milliseconds kAtOnce(10000);  // a resolver's, a handshake's and a connection's own patience are longer
 
 /// A socket at 127.0.0.1 that does as little as it is told to.
 class Sullen {

@@ -51,7 +51,7 @@ TEST_CASE("the host dies: guests are killed and the lease is free at once") {
   Situation now(startAs, wiring);
   now.sidecar.closeInput();
   now.sidecar.closeOutput();
-  const auto ended = now.sidecar.waitForExit(Milliseconds(3000));
+  const auto ended = now.sidecar.waitForExit(Milliseconds(15000));
   REQUIRE(ended);
   CHECK(ended->signal == 0);
   CHECK(guestsAlive(now.marker).empty());
@@ -64,7 +64,7 @@ TEST_CASE("stdout is closed while commands live: the sidecar ends with an error,
   CAPTURE(startAs);
   Situation now(startAs);
   now.sidecar.closeOutput();
-  const auto ended = now.sidecar.waitForExit(Milliseconds(3000));
+  const auto ended = now.sidecar.waitForExit(Milliseconds(15000));
   REQUIRE(ended);
   CHECK(ended->signal == 0);
   CHECK(ended->code > 0);
@@ -81,7 +81,7 @@ TEST_CASE("stdout is closed with answers on their way") {
     now.sidecar.request("rpc.discover");
   }
   now.sidecar.closeOutput();
-  const auto ended = now.sidecar.waitForExit(Milliseconds(3000));
+  const auto ended = now.sidecar.waitForExit(Milliseconds(15000));
   REQUIRE(ended);
   CHECK(ended->signal == 0);
   CHECK(ended->code > 0);
@@ -94,7 +94,7 @@ TEST_CASE("SIGTERM and SIGINT end everything at once") {
   CAPTURE(startAs, signal);
   Situation now(startAs);
   now.sidecar.kill(signal);
-  REQUIRE(now.sidecar.waitForExit(Milliseconds(3000)));
+  REQUIRE(now.sidecar.waitForExit(Milliseconds(15000)));
   CHECK(guestsAlive(now.marker).empty());
   CHECK(onlyDescendants({}));
 }
@@ -106,7 +106,7 @@ TEST_CASE("SIGKILL, SIGSEGV and SIGABRT of the sidecar leave no guest") {
   Situation now(startAs);
   now.sidecar.kill(signal);
   REQUIRE(now.sidecar.waitForExit(Milliseconds(10000)));
-  CHECK(noGuestSoon(now.marker, Milliseconds(1000)));
+  CHECK(noGuestSoon(now.marker, Milliseconds(15000)));
   CHECK(onlyDescendants({}));
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("a warden that is killed is replaced: commands go on, and the next gue
   REQUIRE(sidecar.outputBytes().starts_with("takeover="));
   sidecar.kill(SIGKILL);
   REQUIRE(sidecar.waitForExit());
-  CHECK(noGuestSoon(marker, Milliseconds(1000)));
+  CHECK(noGuestSoon(marker, Milliseconds(15000)));
   for (const pid_t pid : guestsAlive(marker)) {
     ::kill(pid, SIGKILL);
   }
@@ -161,7 +161,7 @@ TEST_CASE("a guest that makes its pid 1 forget its parent does not outlive anyth
     sidecar.kill(end == "SIGTERM" ? SIGTERM : SIGKILL);
     REQUIRE(sidecar.waitForExit());
   }
-  CHECK(noGuestSoon(marker, Milliseconds(1000)));
+  CHECK(noGuestSoon(marker, Milliseconds(15000)));
   if (!sidecar.running()) {
     // Whatever the sidecar's death has left, its successor has not.
     options.state = sidecar.state();
@@ -186,7 +186,7 @@ TEST_CASE("the end of input waits for requests in flight and for nothing else") 
   const auto id = sidecar.request("session.run", session.commandParams({"/bin/sh", "-c", "sleep 1; echo last"}));
   sidecar.closeInput();
   CHECK(sidecar.response(id).at("result").at("stdout") == "last\n");
-  const auto ended = sidecar.waitForExit(Milliseconds(3000));
+  const auto ended = sidecar.waitForExit(Milliseconds(15000));
   REQUIRE(ended);
   CHECK(ended->code == 0);
   CHECK(guestsAlive(marker).empty());

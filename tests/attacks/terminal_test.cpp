@@ -65,7 +65,7 @@ TEST_CASE("control: the same program types into a terminal that it has") {
     }
     output.append(buffer.data(), static_cast<std::size_t>(size));
   }
-  REQUIRE(waitForChild(child, Milliseconds(5000)));
+  REQUIRE(waitForChild(child, Milliseconds(15000)));
   CAPTURE(output);
   const auto names = succeeded(attemptsOf(output));
   CHECK(names.count("isatty-stdin") == 1);

@@ -117,7 +117,7 @@ TEST_CASE("what a command leaves in the background ends with it, and holds nothi
   const std::string leaver = session.install("leaver");
   ToolClient tools(sidecar, session, {{"executables", {{"leaver", leaver}, {"sh", "/bin/sh"}}}});
   const std::string marker = "60.0" + uniqueDigits();
-  const Json left = tools.call("run_command", {{"executable", "leaver"}, {"args", {"3", marker}}}, Milliseconds(5000));
+  const Json left = tools.call("run_command", {{"executable", "leaver"}, {"args", {"3", marker}}}, Milliseconds(15000));
   CHECK(left.at("exitCode") == 3);
   CHECK(left.at("stdout") == "left\n");
   CHECK(guestsAlive(marker).empty());
@@ -126,7 +126,7 @@ TEST_CASE("what a command leaves in the background ends with it, and holds nothi
   // Control: without the sandbox they would live on.
   SpawnOptions plain;
   plain.argv = {hostProgram("leaver"), "0", marker};
-  REQUIRE(waitForChild(spawnProgram(plain), Milliseconds(5000)));
+  REQUIRE(waitForChild(spawnProgram(plain), Milliseconds(15000)));
   const std::vector<pid_t> alive = guestsAlive(marker);
   CHECK(alive.size() == 3);
   for (const pid_t pid : alive) {

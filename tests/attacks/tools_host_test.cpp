@@ -13,7 +13,7 @@
 namespace stitchkit::testing {
 namespace {
 
-constexpr Milliseconds kSoonEnded(3000);
+constexpr Milliseconds kSoonEnded(15000);
 
 /// One call of each tool, all of which wait for the host to decide.
 struct Waiting {

@@ -68,7 +68,7 @@ void searchWithinLimits(ManyFiles& now) {
   CHECK(listed.at("entries").size() == 500);
   CHECK(listed.at("entries")[0].at("name").get<std::string>().starts_with("f0000000x"));
   CHECK(listed.at("truncated") == true);
-  measured.check(Milliseconds(10000), kListingGrowthKib);
+  measured.check(Milliseconds(15000), kListingGrowthKib);
 }
 
 // Control: the tree is there, and the limits are what ended it. With others all of it is seen, in the same memory.
@@ -126,8 +126,8 @@ void cancelWhileItAsks(ManyFiles& now) {
   }
   now.sidecar.hostRequest();  // never answered
   now.sidecar.cancel(id);
-  CHECK(codeOf(now.sidecar.response(id, Milliseconds(2000))) == "CANCELLED");
-  measured.check(Milliseconds(10000));
+  CHECK(codeOf(now.sidecar.response(id, Milliseconds(15000))) == "CANCELLED");
+  measured.check(Milliseconds(15000));
 }
 
 // One tree for all: it takes longer to make and remove than to attack with.
@@ -167,7 +167,7 @@ TEST_CASE("a sparse file of 1 TiB is read in windows, and neither edited nor sea
   CHECK(tools.call("glob", {{"pattern", "*"}}).at("paths") == Json{"huge", "small"});
   CHECK(tools.call("list_directory", Json{{"path", "."}}).at("entries")[0].at("bytes") == kTebibyte + 3);
   CHECK(tools.call("write_file", {{"path", "huge"}, {"content", "small now"}, {"overwrite", true}}).at("bytes") == 9);
-  measured.check(Milliseconds(5000));
+  measured.check(Milliseconds(15000));
 }
 
 TEST_CASE("lines of 5 MiB are read in windows and not searched, however large files may be") {
@@ -193,7 +193,7 @@ TEST_CASE("lines of 5 MiB are read in windows and not searched, however large fi
   CHECK(tools.call("read_file", {{"path", "long"}}).at("bytes") == std::min(maxReadBytes, kLine + 14));
   const Json edited = tools.answer("edit_file", {{"path", "long"}, {"oldText", "aneedle"}, {"newText", "b"}});
   CHECK(codeOf(edited) == "BAD_REQUEST");  // too large to edit, or too large to write
-  measured.check(Milliseconds(5000));
+  measured.check(Milliseconds(15000));
 }
 
 TEST_CASE("names with newlines are ordinary, names that are not UTF-8 are told and out of reach") {
@@ -271,7 +271,7 @@ TEST_CASE("40 levels of names of 200 bytes: what a path can name is served, the 
   const Json found = tools.call("search_files", {{"query", "deep"}});
   CHECK(found.at("matches").size() == 20);
   CHECK(found.at("truncated") == true);
-  measured.check(Milliseconds(5000));
+  measured.check(Milliseconds(15000));
   sidecar.call("session.removePath", {{"handle", session.handle()}, {"path", name}});
   CHECK(session.sh("ls").out == "deep_names\n");
 }

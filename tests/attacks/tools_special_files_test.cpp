@@ -19,7 +19,7 @@
 namespace stitchkit::testing {
 namespace {
 
-constexpr Milliseconds kAtOnce(1000);
+constexpr Milliseconds kAtOnce(15000);
 
 /// A plain reader of a file, as a process of its own.
 pid_t startReading(const std::string& path) {
@@ -172,7 +172,7 @@ TEST_CASE("a file that a guest holds a lease on keeps no tool waiting") {
   const pid_t waiting = startReading(session.hostWorkspace() + "/held");
   CHECK_FALSE(waitForChild(waiting, Milliseconds(300)));
   session.stop();
-  CHECK(waitForChild(waiting, Milliseconds(5000)));  // the lease has gone with its holder
+  CHECK(waitForChild(waiting, Milliseconds(15000)));  // the lease has gone with its holder
 }
 
 TEST_CASE(
@@ -189,7 +189,7 @@ TEST_CASE(
     return static_cast<bool>(writer);
   }));
   writer.reset();
-  CHECK(waitForChild(waiting, Milliseconds(5000)));
+  CHECK(waitForChild(waiting, Milliseconds(15000)));
   if (planted.special.back() == "device") {
     const UniqueFd device(::open((workspace + "/device").c_str(), O_RDONLY | O_CLOEXEC));
     std::string bytes(100000, 'x');

@@ -99,7 +99,7 @@ TEST_CASE("control: the same program takes over a process that it can reach") {
   CHECK(names.count("ptrace") == 1);
   CHECK(names.count("open-mem") == 1);
   CHECK(names.count("pidfd-getfd") == 1);
-  REQUIRE(waitForChild(victim, Milliseconds(5000))->signal == SIGKILL);
+  REQUIRE(waitForChild(victim, Milliseconds(15000))->signal == SIGKILL);
 }
 
 }  // namespace

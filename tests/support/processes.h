@@ -48,9 +48,9 @@ void becomeSubreaper();
 void reapOrphans(const std::vector<pid_t>& known);
 
 /// Asks `condition` until it holds or the time is over; says which.
-bool eventually(const std::function<bool()>& condition, Milliseconds within = Milliseconds(10000));
+bool eventually(const std::function<bool()>& condition, Milliseconds within = Milliseconds(15000));
 
 /// No living process with `marker` on its command line, soon.
-bool noGuestSoon(std::string_view marker, Milliseconds within = Milliseconds(5000));
+bool noGuestSoon(std::string_view marker, Milliseconds within = Milliseconds(15000));
 
 }  // namespace stitchkit::testing
