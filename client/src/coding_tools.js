@@ -1,0 +1,93 @@
+import { invalid, SandboxError } from './errors.js';
+import { internalsOf } from './handle.js';
+import { schemaOf } from './schemas.js';
+import { toolDefinitions } from './tool_definitions.js';
+
+function checkStore(artifacts) {
+  if (artifacts === undefined || artifacts === 'sidecar' || artifacts === 'none') return;
+  if (typeof artifacts?.write !== 'function' || typeof artifacts?.read !== 'function') {
+    throw invalid("artifacts has to be 'sidecar', 'none', or a store with write and read");
+  }
+}
+
+function checkOptions({ authorize, authorizePath, executables, artifacts } = {}) {
+  if (typeof authorize !== 'function') throw invalid('authorize has to be a function');
+  if (authorizePath !== undefined && typeof authorizePath !== 'function') {
+    throw invalid('authorizePath has to be a function');
+  }
+  for (const [name, path] of Object.entries(executables ?? {})) {
+    if (typeof path !== 'string' || !path.startsWith('/')) {
+      throw invalid(`The executable ${name} has to be an absolute path in the guest`);
+    }
+  }
+  checkStore(artifacts);
+}
+
+function createParams(handle, options) {
+  const { authorizePath, deniedPaths, requiredRestrictions, executables, environment, artifacts, search, limits } = options;
+  return {
+    handle,
+    authorize: 'host',
+    authorizePaths: authorizePath ? 'host' : 'allow',
+    deniedPaths,
+    requiredRestrictions,
+    executables,
+    environment,
+    artifacts: typeof artifacts === 'object' ? 'host' : artifacts,
+    excludeDirectories: search?.excludeDirectories,
+    limits,
+  };
+}
+
+/** The toolset that the sidecar keeps for these tools. */
+class Toolset {
+  #sidecar;
+  #id;
+  ready;
+
+  constructor({ sidecar, handle, toolsets }, options) {
+    this.#sidecar = sidecar;
+    const accept = ({ toolset }) => {
+      this.#id = toolset;
+      toolsets.add(toolset);
+      sidecar.hostRequests.add(toolset, options);
+    };
+    this.ready = sidecar.request('coding.create', createParams(handle, options), { accept }).then(() => {});
+    this.ready.catch(() => {}); // each tool tells it as well
+  }
+
+  async call({ name, method }, { input, signal }) {
+    if (this.#id === undefined) await this.ready;
+    const keepResult = name === 'run_command'; // its result says `cancelled`
+    return this.#sidecar.request(method, { toolset: this.#id, input }, { signal, keepResult });
+  }
+}
+
+function definitionOf(tool, toolset) {
+  const { name, description, identity, inputSchema, outputSchema, transports } = tool;
+  return {
+    name,
+    description,
+    identity,
+    input: schemaOf(inputSchema),
+    output: schemaOf(outputSchema),
+    inputSchema,
+    outputSchema,
+    transports,
+    handler: (context) => toolset.call(tool, context),
+  };
+}
+
+export function createSandboxCodingTools(handle, options) {
+  const internals = internalsOf(handle);
+  if (!internals) {
+    throw new SandboxError('SANDBOX_UNAVAILABLE', 'The handle comes from another backend than createSidecarSandboxBackend');
+  }
+  internals.assertActive();
+  checkOptions(options);
+  const kept = { ...options };
+  const toolset = new Toolset(internals, kept);
+  const tools = toolDefinitions(internals.sidecar.document, kept).map((tool) => definitionOf(tool, toolset));
+  Object.defineProperty(tools, 'ready', { value: toolset.ready });
+  return tools;
+}

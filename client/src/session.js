@@ -1,0 +1,69 @@
+import { decodeBase64, encodeBase64 } from './base64.js';
+import { ProcessReceiver } from './sandbox_process.js';
+import { canonicalPath } from './workspace_path.js';
+
+const content = (value) => (typeof value === 'string' ? value : { base64: encodeBase64(value) });
+
+/** The workspace of a handle: files and commands. */
+export class SidecarSession {
+  #sidecar;
+  #handle;
+
+  /** `handle` is the sidecar's name for it; `session` as backend.create has answered. */
+  constructor(sidecar, handle, session) {
+    this.#sidecar = sidecar;
+    this.#handle = handle;
+    this.id = session.id;
+    this.brokerSocket = session.brokerSocket;
+    Object.freeze(this);
+  }
+
+  resolvePath(path) {
+    return canonicalPath(path);
+  }
+
+  async readBinaryFile(path) {
+    const { base64 } = await this.#request('session.readBinaryFile', { path });
+    return decodeBase64(base64);
+  }
+
+  async readTextFile(path) {
+    const { text } = await this.#request('session.readTextFile', { path });
+    return text;
+  }
+
+  async writeBinaryFile(path, bytes) {
+    await this.#request('session.writeBinaryFile', { path, base64: encodeBase64(bytes) });
+  }
+
+  async writeTextFile(path, text) {
+    // As TextEncoder does: half a surrogate pair becomes U+FFFD.
+    await this.#request('session.writeTextFile', { path, text: String(text).toWellFormed() });
+  }
+
+  async removePath(path) {
+    await this.#request('session.removePath', { path });
+  }
+
+  run(command, { signal, stdin } = {}) {
+    return this.#request('session.run', { command, ...(stdin && { stdin: content(stdin) }) }, { signal });
+  }
+
+  async spawn(command, { signal, stdin } = {}) {
+    let receiver;
+    const accept = ({ process }) => {
+      receiver = new ProcessReceiver(this.#sidecar, process, signal);
+    };
+    const params = { command, stream: true, ...(stdin && { stdin: content(stdin) }) };
+    await this.#request('session.spawn', params, { signal, accept });
+    return receiver.process;
+  }
+
+  async setNetworkPolicy(network) {
+    await this.#request('session.setNetworkPolicy', { network });
+  }
+
+  async #request(method, params, options) {
+    return this.#sidecar.request(method, { handle: this.#handle, ...params }, options);
+  }
+}
