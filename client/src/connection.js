@@ -18,6 +18,13 @@ function asWireError(error) {
     : { code: -32603, message: 'The host failed', data: { code: 'INTERNAL_SERVER_ERROR' } };
 }
 
+// So that an error says which call of the host has failed, not which bytes told it.
+function stackFrom(error, caller) {
+  const [, ...frames] = caller.stack?.split('\n') ?? [];
+  error.stack = [`${error.name}: ${error.message}`, ...frames].join('\n');
+  return error;
+}
+
 /** JSON-RPC over lines, both directions. Knows no method but `$/cancelRequest`. */
 export class Connection {
   #write;
@@ -58,6 +65,7 @@ export class Connection {
       const id = ++this.#lastId;
       const text = encodeMessage({ jsonrpc: '2.0', id, method, params }, this.#limits);
       const entry = { id, text, resolve, reject, signal, keepResult, accept };
+      Error.captureStackTrace?.(entry, this.request);
       if (signal) {
         entry.onAbort = () => this.#abort(entry);
         signal.addEventListener('abort', entry.onAbort, { once: true });
@@ -158,7 +166,7 @@ export class Connection {
     if (entry.signal?.aborted && !(entry.keepResult && message.error === undefined)) {
       entry.reject(entry.signal.reason);
     } else if (message.error !== undefined) {
-      entry.reject(fromWire(message.error));
+      entry.reject(stackFrom(fromWire(message.error), entry));
     } else {
       entry.resolve(message.result);
     }
