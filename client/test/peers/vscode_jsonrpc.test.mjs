@@ -278,7 +278,7 @@ test("a question nobody waits for any more is taken back: the handler's token is
   assert.equal((await call('session.run', { handle, command: shell('ls') })).stdout, '');
 });
 
-test('a progress of requests at once: each gets its own answer', async (t) => {
+test('500 requests at once: each gets its own answer', async (t) => {
   const { call, handle } = await connectWithHandle(t);
   const paths = Array.from({ length: 500 }, (_, number) => `dir${number % 7}/file${number}`);
   const answers = await Promise.all(paths.map((path) => call('session.resolvePath', { handle, path })));
