@@ -1,4 +1,4 @@
-import { fromWire, SandboxError } from './errors.js';
+import { copyOf, fromWire, SandboxError } from './errors.js';
 import { LineDecoder } from './line_decoder.js';
 import { encodeMessage } from './message.js';
 
@@ -60,7 +60,7 @@ export class Connection {
    */
   request(method, params, { signal, keepResult = false, accept, urgent = false } = {}) {
     return new Promise((resolve, reject) => {
-      if (this.#closedBy) throw this.#closedBy;
+      if (this.#closedBy) throw copyOf(this.#closedBy);
       if (signal?.aborted && !keepResult) throw signal.reason;
       const id = ++this.#lastId;
       const text = encodeMessage({ jsonrpc: '2.0', id, method, params }, this.#limits);
@@ -100,7 +100,7 @@ export class Connection {
     for (const controller of this.#answering.values()) controller.abort(error);
     for (const entry of left) {
       this.#forget(entry);
-      entry.reject(entry.signal?.aborted ? entry.signal.reason : error);
+      entry.reject(entry.signal?.aborted ? entry.signal.reason : stackFrom(copyOf(error), entry));
     }
     if (left.length > 0) this.#hooks.busy(false);
   }
