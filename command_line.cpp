@@ -34,6 +34,8 @@ po::options_description describeOptions() {
   add("bwrap", po::value<std::string>()->default_value("/usr/bin/bwrap")->value_name("PATH"), "Bubblewrap");
   add("max-concurrent-commands", po::value<int>()->default_value(limits::kConcurrentCommands)->value_name("N"),
       "live commands a handle, 1 to 1024");
+  add("warm", po::value<int>()->default_value(limits::kWarmLaunchesOfHandle)->value_name("N"),
+      "launches that wait for commands, a handle, 0 to 64");
   add("ca-file", po::value<std::string>()->value_name("FILE"),
       "certificate authorities in PEM that the network\ngateway trusts beside the system's");
   add("private-origins", po::bool_switch(), "names of allowed origins may lead to private\naddresses");
@@ -113,6 +115,7 @@ CommandLine toCommandLine(const po::variables_map& values) {
   line.bubblewrap = values["bwrap"].as<std::string>();
   line.maxConcurrentCommands = static_cast<int>(between(values["max-concurrent-commands"].as<int>(), 1,
                                                         limits::kConcurrentCommandsMax, "max-concurrent-commands"));
+  line.warmLaunches = static_cast<int>(between(values["warm"].as<int>(), 0, limits::kWarmLaunchesOfHandleMax, "warm"));
   if (values.count("ca-file") != 0) {
     line.gateway.caFile = std::filesystem::absolute(values["ca-file"].as<std::string>()).string();
   }

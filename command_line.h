@@ -17,6 +17,7 @@ struct CommandLine {
   std::string name;
   std::string bubblewrap;
   int maxConcurrentCommands = 0;
+  int warmLaunches = 0;
   GatewayOptions gateway;
   Framing framing = Framing::kAuto;
   bool serial = false;

@@ -99,6 +99,7 @@ class Sidecar {
     config.name = line.name;
     config.bubblewrap = line.bubblewrap;
     config.maxConcurrentCommands = line.maxConcurrentCommands;
+    config.warmLaunches = line.warmLaunches;
     config.gateway = line.gateway;
     config.softOpenFiles = guestOpenFiles;
     config.staysRoot = privilege_.stayedRoot;

@@ -27,7 +27,8 @@ BackendServices::BackendServices(AsioLoop& ownLoop, Workers& ownWorkers, Backend
       sessions(layout),
       system(probeSystemLayout()),
       support(config.stateDirectory + "/support"),
-      gateway(config.gateway) {}
+      gateway(config.gateway),
+      warm(loop.context(), static_cast<std::size_t>(config.warmLaunches)) {}
 
 Result<UniqueFd> openGatewaySocket(const StoredSession& session) {
   return listenInDirectory(session.stagingPath(), kGatewaySocket);

@@ -7,6 +7,7 @@
 #include "backend/launch/launch_profile.h"
 #include "backend/launch/support_files.h"
 #include "backend/launch/warden.h"
+#include "backend/launch/warm_launches.h"
 #include "backend/requests.h"
 #include "backend/storage/session_store.h"
 #include "gateway/gateway.h"
@@ -21,6 +22,7 @@ struct BackendConfig {
   std::string name = "bubblewrap";
   std::string bubblewrap = "/usr/bin/bwrap";
   int maxConcurrentCommands = 8;
+  int warmLaunches = 0;            ///< --warm: launches that wait for commands, a handle
   std::shared_ptr<Warden> warden;  ///< ends guests when the sidecar was killed
   GatewayOptions gateway;
   bool staysRoot = false;  ///< --allow-root: what root could write below /proc is covered, and the grade says so
@@ -40,6 +42,7 @@ struct BackendServices {
   const SystemLayout system;
   SupportFiles support;
   GatewayThreads gateway;
+  WarmLaunches warm;
 };
 
 /// A listening socket for the session's gateway, where its guests will find it. Blocks on the disk.

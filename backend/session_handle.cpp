@@ -45,6 +45,7 @@ SessionHandle::SessionHandle(BackendServices& services, std::string id, HandlePa
       state_(parts.session->state()),
       session_(std::move(parts.session)),
       profile_(std::move(parts.profile)),
+      warm_(services.warm.pool(profile_)),
       policy_(parts.policy),
       resources_(std::move(parts.resources)),
       gateway_(services.loop, services.gateway, std::move(parts.gatewaySocket), policy_, std::move(onGatewayFailure)),
@@ -85,13 +86,17 @@ Result<std::shared_ptr<Guest>> SessionHandle::start(Command command, std::string
   command.maxFileBytes = resources_.maxFileBytes;
   command.maxOpenFiles = resources_.maxOpenFiles;
   const std::uint64_t number = ++nextGuest_;
-  auto guest = Guest::start(
-      services_.loop.context(), *profile_, std::move(command), std::move(standardInput), std::move(options),
-      [self = shared_from_this(), number, completion = std::move(completion)](Result<GuestOutcome> outcome) {
-        self->live_.erase(number);
-        completion(std::move(outcome));
-        self->finishStopWhenQuiet();
-      });
+  WarmPool::Taken taken = warm_->take();
+  options.sandbox = std::move(taken.sandbox);
+  auto guest = Guest::start(services_.loop.context(), *profile_, std::move(command), std::move(standardInput),
+                            std::move(options),
+                            [self = shared_from_this(), number, command = taken.command,
+                             completion = std::move(completion)](Result<GuestOutcome> outcome) {
+                              self->live_.erase(number);
+                              completion(std::move(outcome));
+                              self->warm_->ended(command);
+                              self->finishStopWhenQuiet();
+                            });
   live_.emplace(number, guest);
   if (outputPaused_) {
     guest->pauseOutput();
@@ -159,8 +164,12 @@ void SessionHandle::setNetworkPolicy(NetworkPolicy policy, std::function<void(Re
   }
   policyChanging_ = true;
   ++probes_;
+  warm_->suspend();
   const auto finish = [self = shared_from_this(), done](Result<Grade> grade) {
     self->policyChanging_ = false;
+    if (self->stage_ == Stage::kLive) {
+      self->warm_->resume(self->profile_);
+    }
     done(self->stage_ == Stage::kLive ? std::move(grade) : Result<Grade>(stoppedError()));
     --self->probes_;
     self->finishStopWhenQuiet();
@@ -224,6 +233,7 @@ void SessionHandle::beginStop() {
     return;
   }
   stage_ = Stage::kStopping;
+  warm_->close();
   const auto guests = live_;
   for (const auto& [number, guest] : guests) {
     guest->kill(EndCause::kStopped);

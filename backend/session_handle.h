@@ -76,6 +76,7 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   SessionState state_;
   std::shared_ptr<StoredSession> session_;  // until the stop has finished
   std::shared_ptr<const PreparedProfile> profile_;
+  std::shared_ptr<WarmPool> warm_;
   NetworkPolicy policy_;
   Resources resources_;
   Gateway gateway_;

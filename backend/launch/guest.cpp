@@ -33,8 +33,7 @@ class GuestRun final : public Guest, public SandboxProcess::Owner, public std::e
         payload_(commandPayload(command, duties)),
         timeout_(command.timeout),
         outputLeft_(command.maxOutputBytes),
-        deadline_(io),
-        sandbox_(io, *this) {}
+        deadline_(io) {}
 
   void begin(const PreparedProfile& profile, std::string standardInput);
 
@@ -42,13 +41,14 @@ class GuestRun final : public Guest, public SandboxProcess::Owner, public std::e
   void pauseOutput() override;
   void resumeOutput() override;
 
-  std::shared_ptr<SandboxProcess::Owner> sharedOwner() override { return shared_from_this(); }
   void onReady() override;
   void onReport(const LaunchReport& report, UniqueFd descriptor) override;
   void onControlEnd() override;
   void onEnd(SandboxEnd end) override;
 
  private:
+  Result<void> launch(const PreparedProfile& profile);
+  void killSandbox();
   Result<void> prepare(std::string standardInput);
   Result<void> sendCommand();
   UniqueFd makeOutput(Pipe pipe, OutputChannel channel, std::optional<OutputPump>& pump);
@@ -67,7 +67,7 @@ class GuestRun final : public Guest, public SandboxProcess::Owner, public std::e
   std::chrono::milliseconds timeout_;
   std::uint64_t outputLeft_;
   boost::asio::steady_timer deadline_;
-  SandboxProcess sandbox_;
+  std::weak_ptr<SandboxProcess> sandbox_;
 
   // The guest's side of its streams and the payload: from prepare() until they are sent.
   UniqueFd guestStdin_, guestStdout_, guestStderr_, payloadFile_;
@@ -90,14 +90,32 @@ void GuestRun::begin(const PreparedProfile& profile, std::string standardInput) 
       kill(EndCause::kDeadline);
     }
   });
-  if (Result<void> result = sandbox_.start(profile); !result) {
+  const std::shared_ptr<SandboxProcess> warm = std::exchange(options_.sandbox, nullptr);
+  if (warm) {
+    sandbox_ = warm;
+    warm->handOver(shared_from_this());
+  } else if (Result<void> result = launch(profile); !result) {
     failure_ = result.error();
     boost::asio::post(io_, [this, keep = shared_from_this()] { complete(); });
     return;
   }
-  // While bwrap sets up.
+  // While bwrap sets up, unless it has done so.
   if (Result<void> result = prepare(std::move(standardInput)); !result) {
     fail(result.error());
+  } else if (warm && warm->ready()) {
+    onReady();
+  }
+}
+
+Result<void> GuestRun::launch(const PreparedProfile& profile) {
+  const auto sandbox = std::make_shared<SandboxProcess>(io_);
+  sandbox_ = sandbox;
+  return sandbox->start(profile, shared_from_this(), LaunchPriority::kNormal);
+}
+
+void GuestRun::killSandbox() {
+  if (const auto sandbox = sandbox_.lock()) {
+    sandbox->kill();
   }
 }
 
@@ -151,7 +169,8 @@ void GuestRun::onReady() {
 
 Result<void> GuestRun::sendCommand() {
   const int descriptors[] = {guestStdin_.get(), guestStdout_.get(), guestStderr_.get(), payloadFile_.get()};
-  Result<void> result = sandbox_.send({LAUNCH_MAGIC, kLaunchRun, payload_.size()}, descriptors);
+  const auto sandbox = sandbox_.lock();
+  Result<void> result = sandbox->send({LAUNCH_MAGIC, kLaunchRun, payload_.size()}, descriptors);
   sent_ = result.has_value();
   // From here on only the guest holds its ends: the end of its output can be seen.
   guestStdin_.reset();
@@ -192,17 +211,18 @@ void GuestRun::kill(EndCause cause) {
   if (ended_) {
     return;
   }
-  if (!cause_ && !failure_ && !sandbox_.exited()) {
+  const auto sandbox = sandbox_.lock();
+  if (!cause_ && !failure_ && !(sandbox && sandbox->exited())) {
     cause_ = cause;
   }
-  sandbox_.kill();
+  killSandbox();
 }
 
 void GuestRun::fail(Error error) {
   if (!cause_ && !failure_) {
     failure_ = std::move(error);
   }
-  sandbox_.kill();
+  killSandbox();
 }
 
 void GuestRun::pauseOutput() {
@@ -235,7 +255,7 @@ bool GuestRun::takeOutput(OutputChannel channel, std::string_view bytes) {
     if (!cause_ && !failure_) {
       cause_ = EndCause::kOutputBudget;
     }
-    sandbox_.kill();
+    killSandbox();
   }
   return fits;
 }

@@ -21,6 +21,8 @@ class io_context;
 
 namespace stitchkit {
 
+class SandboxProcess;
+
 enum class OutputChannel : std::uint8_t { kStdout, kStderr };
 
 /// What ended a guest. Of several the first counts.
@@ -40,6 +42,8 @@ struct GuestOutcome {
 };
 
 struct GuestOptions {
+  /// Started ahead of the command with the same profile; nullptr: one is started now.
+  std::shared_ptr<SandboxProcess> sandbox;
   /// Called once, before the completion: when the program is known to run or to be unable to (exit code 126 or 127),
   /// when it was killed before either, or with the error that the completion will get. May be empty.
   std::function<void(Result<void>)> onStarted;

@@ -37,8 +37,7 @@ class FileOperation final : public GuestFileOperation,
         operation_(operation),
         payload_(std::move(payload)),
         completion_(std::move(completion)),
-        deadline_(io),
-        sandbox_(io, *this) {}
+        deadline_(io) {}
 
   void begin(const PreparedProfile& profile, std::chrono::milliseconds timeout) {
     deadline_.expires_after(timeout);
@@ -47,15 +46,15 @@ class FileOperation final : public GuestFileOperation,
         end(Error(ErrorKind::kLimit, "The file operation took too long").withReason("deadline"));
       }
     });
-    if (Result<void> started = sandbox_.start(profile); !started) {
+    const auto sandbox = std::make_shared<SandboxProcess>(io_);
+    sandbox_ = sandbox;
+    if (Result<void> started = sandbox->start(profile, shared_from_this(), LaunchPriority::kNormal); !started) {
       result_ = started.error();
       boost::asio::post(io_, [this, keep = shared_from_this()] { complete(); });
     }
   }
 
   void cancel() override { end(Error(ErrorKind::kCancelled, "The file operation was cancelled")); }
-
-  std::shared_ptr<SandboxProcess::Owner> sharedOwner() override { return shared_from_this(); }
 
   void onReady() override {
     Result<UniqueFd> file = sealedMemory(payload_);
@@ -65,7 +64,7 @@ class FileOperation final : public GuestFileOperation,
     }
     const int descriptor = file->get();
     const LaunchPacket packet{LAUNCH_MAGIC, static_cast<std::uint32_t>(operation_), payload_.size()};
-    if (Result<void> sent = sandbox_.send(packet, {&descriptor, 1}); !sent) {
+    if (Result<void> sent = sandbox_.lock()->send(packet, {&descriptor, 1}); !sent) {
       end(sent.error());
     }
   }
@@ -97,7 +96,9 @@ class FileOperation final : public GuestFileOperation,
     if (!result_) {
       result_.emplace(std::move(error));
     }
-    sandbox_.kill();
+    if (const auto sandbox = sandbox_.lock()) {
+      sandbox->kill();
+    }
   }
 
   void complete() {
@@ -111,7 +112,7 @@ class FileOperation final : public GuestFileOperation,
   std::string payload_;
   Completion completion_;
   boost::asio::steady_timer deadline_;
-  SandboxProcess sandbox_;
+  std::weak_ptr<SandboxProcess> sandbox_;
   std::optional<Result<UniqueFd>> result_;
 };
 

@@ -1,6 +1,7 @@
 #include "backend/launch/guest_launcher.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/syscall.h>
@@ -32,15 +33,21 @@ class SpawnSettings {
   }
 
   /// An errno, or 0.
-  int resetSignals() noexcept {
+  int setUp(LaunchPriority priority) noexcept {
     sigset_t none;
     sigset_t all;
     ::sigemptyset(&none);
     ::sigfillset(&all);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    return ::posix_spawnattr_setflags(&attributes_,
-                                      POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int flags = POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    if (priority == LaunchPriority::kBackground) {
+      const sched_param parameters{};
+      ::posix_spawnattr_setschedpolicy(&attributes_, SCHED_BATCH);
+      ::posix_spawnattr_setschedparam(&attributes_, &parameters);
+      flags |= POSIX_SPAWN_SETSCHEDULER;
+    }
+    return ::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
   }
 
   /// An errno, or 0. The copies live in `sources` until the spawn is done.
@@ -90,7 +97,7 @@ boost::process::v2::process GuestLauncher::operator()(boost::asio::any_io_execut
   std::vector<UniqueFd> sources;
   const std::vector<char*> argv = argumentVector(name, arguments);
   pid_t pid = -1;
-  int failure = settings.resetSignals();
+  int failure = settings.setUp(priority);
   if (failure == 0) {
     failure = settings.mapDescriptors(descriptors, sources);
   }

@@ -3,10 +3,15 @@
 #pragma once
 
 #include <boost/process/v2/process.hpp>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace stitchkit {
+
+/// Whom nobody waits for makes way for whom somebody does: SCHED_BATCH, which, unlike a nice value, a process may give
+/// up again without privilege. The launch helper does, before the guest's program.
+enum class LaunchPriority : std::uint8_t { kNormal, kBackground };
 
 /// Starts a program in a session of its own, with an empty environment, no signal blocked, every disposition the
 /// default, and exactly the descriptors of `descriptors`. Call it on a thread that lives as long as the child is to:
@@ -14,6 +19,7 @@ namespace stitchkit {
 struct GuestLauncher {
   std::string name;              ///< argv[0]: what /proc shows of the child, so no host path
   std::vector<int> descriptors;  ///< descriptors[n] becomes descriptor n; all are valid
+  LaunchPriority priority = LaunchPriority::kNormal;
 
   /// `arguments` come after argv[0]. On failure `error` is set (system category) and the process is empty.
   boost::process::v2::process operator()(boost::asio::any_io_executor executor, boost::system::error_code& error,

@@ -23,13 +23,17 @@ void ProcessWatch::arm(std::function<void()> ended) {
                       if (error) {
                         return;
                       }
-                      pollfd waiter{pidfd_.native_handle(), POLLIN, 0};
-                      if (::poll(&waiter, 1, 0) == 1) {
+                      if (this->ended()) {
                         ended();
                       } else {
                         arm(std::move(ended));
                       }
                     });
+}
+
+bool ProcessWatch::ended() noexcept {
+  pollfd waiter{pidfd_.native_handle(), POLLIN, 0};
+  return ::poll(&waiter, 1, 0) == 1;
 }
 
 void ProcessWatch::kill() noexcept {

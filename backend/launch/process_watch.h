@@ -23,6 +23,9 @@ class ProcessWatch {
 
   [[nodiscard]] bool started() const noexcept { return pidfd_.is_open(); }
 
+  /// As the kernel says now; `ended` may not have been called yet.
+  [[nodiscard]] bool ended() noexcept;
+
   /// SIGKILL. Without effect once the process has ended.
   void kill() noexcept;
 

@@ -43,8 +43,8 @@ std::string takePipe(int fd) {
 
 }  // namespace
 
-SandboxProcess::SandboxProcess(boost::asio::io_context& io, Owner& owner)
-    : io_(io), owner_(owner), bwrap_(io.get_executor()), bwrapEnd_(io), init_(io), setUpTimer_(io) {}
+SandboxProcess::SandboxProcess(boost::asio::io_context& io)
+    : io_(io), bwrap_(io.get_executor()), bwrapEnd_(io), init_(io), setUpTimer_(io) {}
 
 SandboxProcess::~SandboxProcess() {
   kill();
@@ -54,13 +54,14 @@ SandboxProcess::~SandboxProcess() {
   }
 }
 
-Result<void> SandboxProcess::start(const PreparedProfile& profile) {
-  if (Result<void> spawned = spawn(profile); !spawned) {
+Result<void> SandboxProcess::start(const PreparedProfile& profile, std::shared_ptr<Owner> owner,
+                                   LaunchPriority priority) {
+  if (Result<void> spawned = spawn(profile, priority); !spawned) {
     return spawned;
   }
-  auto keep = owner_.sharedOwner();
+  owner_ = std::move(owner);
   setUpTimer_.expires_after(kSetUpTimeout);
-  setUpTimer_.async_wait([this, keep](boost::system::error_code error) {
+  setUpTimer_.async_wait([this, keep = shared_from_this()](boost::system::error_code error) {
     if (!error && !end_.ready) {
       end_.timedOut = true;
       kill();
@@ -70,7 +71,7 @@ Result<void> SandboxProcess::start(const PreparedProfile& profile) {
   return {};
 }
 
-Result<void> SandboxProcess::spawn(const PreparedProfile& profile) {
+Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriority priority) {
   Result<SocketPair> control = makeSocketPair();
   if (!control) {
     return control.error();
@@ -89,7 +90,7 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile) {
     return arguments.error();
   }
   const GuestLauncher launcher{
-      "bwrap", {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get()}};
+      "bwrap", {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get()}, priority};
   boost::system::error_code error;
   auto process =
       launcher(io_.get_executor(), error, profile.bubblewrap(), {"--args", kArgumentsFd, "--", kGuestHelperPath});
@@ -107,7 +108,7 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile) {
     ::kill(-process.id(), SIGKILL);  // reaped by the process object
     return launchResourceError("pidfd_open", failure);
   }
-  bwrapEnd_.start(std::move(pidfd), [this, keep = owner_.sharedOwner()] { onBwrapEnd(); });
+  bwrapEnd_.start(std::move(pidfd), [this, keep = shared_from_this()] { onBwrapEnd(); });
   expectChild(process.id());
   bwrap_ = process.detach();  // a process object would signal its number on destruction, reaped or not
   spawned_ = true;
@@ -120,6 +121,10 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile) {
 
 Result<void> SandboxProcess::send(const LaunchPacket& packet, std::span<const int> descriptors) {
   return control_->send(packet, descriptors);
+}
+
+bool SandboxProcess::waits() noexcept {
+  return end_.ready && !killed_ && !reaped_ && !bwrapEnd_.ended() && !init_.ended() && !control_->hungUp();
 }
 
 void SandboxProcess::kill() noexcept {
@@ -136,7 +141,7 @@ void SandboxProcess::kill() noexcept {
 }
 
 void SandboxProcess::awaitControl() {
-  control_->asyncWait([this, keep = owner_.sharedOwner()](boost::system::error_code error) {
+  control_->asyncWait([this, keep = shared_from_this()](boost::system::error_code error) {
     if (!error) {
       onControlReadable();
     }
@@ -153,7 +158,7 @@ void SandboxProcess::onControlReadable() {
       case ControlChannel::Receipt::kEnd:
         controlEnded_ = true;
         if (end_.ready) {
-          owner_.onControlEnd();
+          owner_->onControlEnd();
         }
         finishWhenGone();
         return;
@@ -166,14 +171,14 @@ void SandboxProcess::onControlReadable() {
 
 void SandboxProcess::onMessage(HelperMessage message) {
   if (message.report) {
-    owner_.onReport(*message.report, std::move(message.descriptor));
+    owner_->onReport(*message.report, std::move(message.descriptor));
     return;
   }
   if (end_.ready || !message.descriptor) {
     return;
   }
   const bool guarded = warden_ == nullptr || warden_->watch(message.descriptor.get()).has_value();
-  init_.start(std::move(message.descriptor), [this, keep = owner_.sharedOwner()] {
+  init_.start(std::move(message.descriptor), [this, keep = shared_from_this()] {
     initEnded_ = true;
     finishWhenGone();
   });
@@ -185,7 +190,7 @@ void SandboxProcess::onMessage(HelperMessage message) {
   end_.ready = true;
   setUpText_.reset();  // what comes now, a guest could have written through its pid 1
   setUpTimer_.cancel();
-  owner_.onReady();
+  owner_->onReady();
 }
 
 void SandboxProcess::onBwrapEnd() {
@@ -216,7 +221,8 @@ void SandboxProcess::finishWhenGone() {
   if (!end_.ready) {
     end_.setUpText = takePipe(setUpText_.get());
   }
-  owner_.onEnd(std::move(end_));
+  const std::shared_ptr<Owner> owner = std::exchange(owner_, nullptr);
+  owner->onEnd(std::move(end_));
 }
 
 }  // namespace stitchkit

@@ -19,6 +19,7 @@
 #include <string>
 
 #include "backend/launch/control_channel.h"
+#include "backend/launch/guest_launcher.h"
 #include "backend/launch/launch_profile.h"
 #include "backend/launch/process_watch.h"
 
@@ -34,15 +35,13 @@ struct SandboxEnd {
   std::string setUpText;   ///< bwrap's stderr, when it did not become ready; private
 };
 
-/// Loop thread only.
-class SandboxProcess {
+/// Loop thread only. Keeps itself alive from start() until onEnd, and its owner with it; to the owner it is a weak
+/// reference.
+class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
  public:
-  /// Owns the SandboxProcess, and lives as long as an operation of it is under way.
   class Owner {
    public:
     virtual ~Owner() = default;
-    /// A reference that keeps the owner alive.
-    virtual std::shared_ptr<Owner> sharedOwner() = 0;
     /// The helper waits for its packet.
     virtual void onReady() = 0;
     virtual void onReport(const LaunchReport& report, UniqueFd descriptor) = 0;
@@ -52,14 +51,22 @@ class SandboxProcess {
     virtual void onEnd(SandboxEnd end) = 0;
   };
 
-  SandboxProcess(boost::asio::io_context& io, Owner& owner);
+  explicit SandboxProcess(boost::asio::io_context& io);
   SandboxProcess(const SandboxProcess&) = delete;
   SandboxProcess& operator=(const SandboxProcess&) = delete;
   /// Kills what is left, for a loop that is torn down; the ordinary end is kill() and onEnd().
   ~SandboxProcess();
 
-  /// Starts bwrap. Errors: kUnavailable, and then onEnd is never called.
-  Result<void> start(const PreparedProfile& profile);
+  /// Starts bwrap. Errors: kUnavailable, and then the owner is never called.
+  Result<void> start(const PreparedProfile& profile, std::shared_ptr<Owner> owner, LaunchPriority priority);
+
+  /// From now on `next` is told. For a sandbox that has been sent nothing; whether it is ready() `next` has to ask.
+  void handOver(std::shared_ptr<Owner> next) { owner_ = std::move(next); }
+
+  [[nodiscard]] bool ready() const noexcept { return end_.ready; }
+
+  /// Asks the kernel whether it is ready and all of it still lives, whatever the loop has not heard of yet.
+  [[nodiscard]] bool waits() noexcept;
 
   /// After onReady. Errors: kUnavailable.
   Result<void> send(const LaunchPacket& packet, std::span<const int> descriptors);
@@ -71,7 +78,7 @@ class SandboxProcess {
   [[nodiscard]] bool exited() const noexcept { return reaped_ && !end_.signalled; }
 
  private:
-  Result<void> spawn(const PreparedProfile& profile);
+  Result<void> spawn(const PreparedProfile& profile, LaunchPriority priority);
   void awaitControl();
   void onControlReadable();
   void onMessage(HelperMessage message);
@@ -79,7 +86,7 @@ class SandboxProcess {
   void finishWhenGone();
 
   boost::asio::io_context& io_;
-  Owner& owner_;
+  std::shared_ptr<Owner> owner_;
   std::unique_ptr<ControlChannel> control_;
   boost::process::v2::basic_process_handle<boost::asio::any_io_executor> bwrap_;
   ProcessWatch bwrapEnd_;

@@ -56,6 +56,13 @@ inline constexpr std::size_t kSearches = 16;
 /// Live commands a handle (PROTOCOL.md, 3).
 inline constexpr int kConcurrentCommands = 8;
 inline constexpr int kConcurrentCommandsMax = 1024;
+/// Launches that wait for a command (backend/launch/warm_launches.h): of one handle unless --warm says otherwise, the
+/// most that it may say, and of all handles together. One costs the machine half a MiB to one.
+inline constexpr int kWarmLaunchesOfHandle = 4;
+inline constexpr int kWarmLaunchesOfHandleMax = 64;
+inline constexpr std::size_t kWarmLaunches = 64;
+/// Milliseconds without a command after which a handle has none of them: longer than a model thinks between two, mostly.
+inline constexpr std::int64_t kWarmIdleMs = 15000;
 /// A command's deadline in milliseconds (PROTOCOL.md, 5).
 inline constexpr std::int64_t kCommandTimeoutMs = 30000;
 /// A command's output, stdout and stderr together, in bytes (PROTOCOL.md, 5).

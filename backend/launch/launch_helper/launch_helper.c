@@ -162,6 +162,12 @@ static void resetSignals(void) {
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
 }
 
+/* A launch that was made ready ahead of time was so in the background. By system call, since musl has none. */
+static void leaveBackground(void) {
+  const struct sched_param parameters = {0};
+  syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &parameters);
+}
+
 static void applyLimit(int resource, uint64_t value) {
   if (value != LAUNCH_KEEP_LIMIT) {
     const struct rlimit limit = {value, value};
@@ -282,6 +288,7 @@ static _Noreturn void run(const struct LaunchPacket* packet, const int* descript
   }
   umask(022);
   resetSignals();
+  leaveBackground();
   awaitInit();
   applyLimit(RLIMIT_FSIZE, header.fileBytes);
   applySoftOpenFiles(header.softOpenFiles);
