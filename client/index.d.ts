@@ -61,14 +61,14 @@ export type SandboxGrade =
 export interface SandboxNetworkRule {
   origin: string;
   /** Injected into each request on the host's side; the guest never sees them. */
-  headers?: Readonly<Record<string, string>>;
-  methods?: readonly string[];
-  pathPrefixes?: readonly string[];
-  requestHeaders?: readonly string[];
-  responseHeaders?: readonly string[];
-  maxRequestBytes?: number;
-  maxResponseBytes?: number;
-  reflection?: 'redact' | 'refuse' | 'allow';
+  headers?: Readonly<Record<string, string>> | undefined;
+  methods?: readonly string[] | undefined;
+  pathPrefixes?: readonly string[] | undefined;
+  requestHeaders?: readonly string[] | undefined;
+  responseHeaders?: readonly string[] | undefined;
+  maxRequestBytes?: number | undefined;
+  maxResponseBytes?: number | undefined;
+  reflection?: 'redact' | 'refuse' | 'allow' | undefined;
 }
 
 export type SandboxNetworkPolicy = 'allow-all' | 'deny-all' | { allow: readonly SandboxNetworkRule[] };
@@ -92,14 +92,14 @@ export interface SandboxResources {
 
 export interface SandboxCommand {
   executable: string;
-  args?: readonly string[];
+  args?: readonly string[] | undefined;
   /** Workspace path; the root when absent. */
-  cwd?: string;
-  environment?: Readonly<Record<string, string>>;
+  cwd?: string | undefined;
+  environment?: Readonly<Record<string, string>> | undefined;
   /** 1 to 2147483647, default 30000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** Bytes of stdout and stderr together, default 1048576. */
-  maxOutputBytes?: number;
+  maxOutputBytes?: number | undefined;
 }
 
 export interface SandboxRunOptions {

@@ -68,11 +68,16 @@ bool isInside(std::string_view bytes) {
 
 }  // namespace
 
+Result<json::value> HostArtifacts::ask(const char* method, json::object params, const std::stop_token& stop) const {
+  params["toolset"] = toolset_;
+  return host_.ask(method, std::move(params), stop);
+}
+
 Result<std::string> HostArtifacts::write(std::string_view content, const json::object& request,
                                          const std::stop_token& stop) const {
-  const Result<json::value> answer = host_.ask(
-      "host.artifacts.write",
-      {{"mediaType", "text/plain; charset=utf-8"}, {"base64", encodeBase64(content)}, {"request", request}}, stop);
+  const Result<json::value> answer =
+      ask("host.artifacts.write",
+          {{"mediaType", "text/plain; charset=utf-8"}, {"base64", encodeBase64(content)}, {"request", request}}, stop);
   if (!answer) {
     return hostFailed(answer.error(), {});
   }
@@ -82,7 +87,7 @@ Result<std::string> HostArtifacts::write(std::string_view content, const json::o
 
 Result<std::optional<json::object>> HostArtifacts::authorization(const std::string& reference,
                                                                  const std::stop_token& stop) const {
-  const Result<json::value> answer = host_.ask("host.artifacts.authorization", {{"reference", reference}}, stop);
+  const Result<json::value> answer = ask("host.artifacts.authorization", {{"reference", reference}}, stop);
   if (!answer) {
     Error error = hostFailed(answer.error(), reference);
     error.kind = error.kind == ErrorKind::kInternal ? ErrorKind::kForbidden : error.kind;
@@ -170,7 +175,7 @@ Result<std::string> HostArtifacts::readSome(const std::string& reference, std::u
                                             std::optional<std::uint64_t>& totalBytes,
                                             const std::stop_token& stop) const {
   const Result<json::value> answer =
-      host_.ask("host.artifacts.read", {{"reference", reference}, {"offset", offset}, {"maxBytes", count}}, stop);
+      ask("host.artifacts.read", {{"reference", reference}, {"offset", offset}, {"maxBytes", count}}, stop);
   if (!answer) {
     return hostFailed(answer.error(), reference);
   }
@@ -189,8 +194,8 @@ Result<std::string> HostArtifacts::readSome(const std::string& reference, std::u
 
 Result<std::vector<ArtifactMatch>> HostArtifacts::search(const std::string& reference, const std::string& query,
                                                          std::size_t maxMatches, const std::stop_token& stop) const {
-  const Result<json::value> answer = host_.ask(
-      "host.artifacts.search", {{"reference", reference}, {"query", query}, {"maxMatches", maxMatches}}, stop);
+  const Result<json::value> answer =
+      ask("host.artifacts.search", {{"reference", reference}, {"query", query}, {"maxMatches", maxMatches}}, stop);
   if (!answer) {
     return hostFailed(answer.error(), reference);
   }

@@ -4,14 +4,17 @@
 #include "codingtools/artifacts.h"
 #include "rpc/host_requests.h"
 
+#include <string>
+#include <utility>
+
 namespace stitchkit {
 
 /// What the host answers is checked: kInternal when it is of another shape, or more than was asked for. Its
 /// SPILL_REFERENCE_UNKNOWN is passed on. Fails closed: kForbidden without a word on who made an artifact.
 class HostArtifacts : public Artifacts {
  public:
-  /// `host` must outlive it.
-  explicit HostArtifacts(const HostRequests& host) : host_(host) {}
+  /// `host` must outlive it. `toolset` tells a host with many stores which one is meant.
+  HostArtifacts(const HostRequests& host, std::string toolset) : host_(host), toolset_(std::move(toolset)) {}
 
   [[nodiscard]] Result<std::string> write(std::string_view content, const boost::json::object& request,
                                           const std::stop_token& stop) const override;
@@ -24,6 +27,8 @@ class HostArtifacts : public Artifacts {
                                                           const std::stop_token& stop) const override;
 
  private:
+  [[nodiscard]] Result<boost::json::value> ask(const char* method, boost::json::object params,
+                                               const std::stop_token& stop) const;
   [[nodiscard]] Result<std::string> readBytes(const std::string& reference, std::uint64_t offset, std::size_t count,
                                               std::optional<std::uint64_t>& totalBytes,
                                               const std::stop_token& stop) const;
@@ -35,6 +40,7 @@ class HostArtifacts : public Artifacts {
                                                       const std::stop_token& stop) const;
 
   const HostRequests& host_;
+  std::string toolset_;
 };
 
 }  // namespace stitchkit

@@ -25,6 +25,6 @@ Toolset::Toolset(ToolServices& services, std::string id, std::shared_ptr<ToolSes
       rules_(std::move(rules)),
       offer_(offerOf(rules_)),
       guard_(services.host, id_, rules_.guard),
-      hostArtifacts_(services.host) {}
+      hostArtifacts_(services.host, id_) {}
 
 }  // namespace stitchkit

@@ -1,4 +1,4 @@
-import { fromWire, SandboxError } from './errors.js';
+import { copyOf, fromWire, SandboxError } from './errors.js';
 import { LineDecoder } from './line_decoder.js';
 import { encodeMessage } from './message.js';
 
@@ -16,6 +16,13 @@ function asWireError(error) {
   return known
     ? { code: -32015, message: 'There is no such artifact', data: { code: 'SPILL_REFERENCE_UNKNOWN' } }
     : { code: -32603, message: 'The host failed', data: { code: 'INTERNAL_SERVER_ERROR' } };
+}
+
+// So that an error says which call of the host has failed, not which bytes told it.
+function stackFrom(error, caller) {
+  const [, ...frames] = caller.stack?.split('\n') ?? [];
+  error.stack = [`${error.name}: ${error.message}`, ...frames].join('\n');
+  return error;
 }
 
 /** JSON-RPC over lines, both directions. Knows no method but `$/cancelRequest`. */
@@ -53,11 +60,12 @@ export class Connection {
    */
   request(method, params, { signal, keepResult = false, accept, urgent = false } = {}) {
     return new Promise((resolve, reject) => {
-      if (this.#closedBy) throw this.#closedBy;
+      if (this.#closedBy) throw copyOf(this.#closedBy);
       if (signal?.aborted && !keepResult) throw signal.reason;
       const id = ++this.#lastId;
       const text = encodeMessage({ jsonrpc: '2.0', id, method, params }, this.#limits);
       const entry = { id, text, resolve, reject, signal, keepResult, accept };
+      Error.captureStackTrace?.(entry, this.request);
       if (signal) {
         entry.onAbort = () => this.#abort(entry);
         signal.addEventListener('abort', entry.onAbort, { once: true });
@@ -92,7 +100,7 @@ export class Connection {
     for (const controller of this.#answering.values()) controller.abort(error);
     for (const entry of left) {
       this.#forget(entry);
-      entry.reject(entry.signal?.aborted ? entry.signal.reason : error);
+      entry.reject(entry.signal?.aborted ? entry.signal.reason : stackFrom(copyOf(error), entry));
     }
     if (left.length > 0) this.#hooks.busy(false);
   }
@@ -158,7 +166,7 @@ export class Connection {
     if (entry.signal?.aborted && !(entry.keepResult && message.error === undefined)) {
       entry.reject(entry.signal.reason);
     } else if (message.error !== undefined) {
-      entry.reject(fromWire(message.error));
+      entry.reject(stackFrom(fromWire(message.error), entry));
     } else {
       entry.resolve(message.result);
     }

@@ -26,8 +26,8 @@ const STATUS = {
 const APP_ERROR = Symbol.for('stitchkit.AppError');
 
 export class SandboxError extends Error {
-  constructor(code, message, { details, hint, reason, incident, ...options } = {}) {
-    super(message, options);
+  constructor(code, message, { details, hint, reason, incident, cause } = {}) {
+    super(message, cause === undefined ? undefined : { cause });
     this.name = 'SandboxError';
     this.code = code;
     this.status = STATUS[code] ?? 500;
@@ -50,6 +50,11 @@ export function fromWire(error) {
   const { code, details, hint, reason, incident } = error.data ?? {};
   const known = Object.hasOwn(STATUS, code) ? code : 'INTERNAL_SERVER_ERROR';
   return new SandboxError(known, error.message, { details, hint, reason, incident });
+}
+
+/** For each of many who are told the same. */
+export function copyOf(error) {
+  return new SandboxError(error.code, error.message, error);
 }
 
 /** For what a caller of this package has got wrong. */

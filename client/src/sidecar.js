@@ -172,24 +172,28 @@ export class Sidecar {
       if (answer?.protocolVersion !== PROTOCOL_VERSION) throw new Error(`It speaks ${answer?.protocolVersion}`);
       this.#connection.limits = answer.limits;
     } catch (cause) {
+      const died = this.ended;
       this.#hold(true);
       this.#child.kill('SIGKILL');
       await this.#exit;
-      throw this.#initializeError(cause);
+      throw died ? this.#startError(cause) : this.#versionError(cause);
     } finally {
       clearTimeout(timer);
     }
   }
 
-  #initializeError(cause) {
-    const details = { command: this.#command };
-    if (cause !== this.#failure) {
-      const message = `${this.#command} does not speak protocol version ${PROTOCOL_VERSION}`;
-      const hint = 'Use a stitchkit-sandbox and a stitchkit-sandbox-client of the same release.';
-      return unavailable(message, 'PROTOCOL_VERSION', { details, hint, cause });
-    }
+  #startError(cause) {
     const said = this.#stderr.last ? `: ${this.#stderr.last}` : '';
-    return unavailable(`${this.#command} did not start. ${cause.message}${said}`, 'SIDECAR_START', { details, cause });
+    const message = `${this.#command} did not start. ${cause.message}${said}`;
+    return unavailable(message, 'SIDECAR_START', { details: { command: this.#command }, cause });
+  }
+
+  #versionError(cause) {
+    return unavailable(`${this.#command} does not speak protocol version ${PROTOCOL_VERSION}`, 'PROTOCOL_VERSION', {
+      details: { command: this.#command },
+      hint: 'Use a stitchkit-sandbox and a stitchkit-sandbox-client of the same release.',
+      cause,
+    });
   }
 
   #onNotification(method, params) {

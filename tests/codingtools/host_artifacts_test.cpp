@@ -19,8 +19,9 @@ class KeepingHost {
  public:
   explicit KeepingHost(std::string content) : content_(std::move(content)) {}
 
-  const HostArtifacts artifacts() { return HostArtifacts(host_.requests); }
+  const HostArtifacts artifacts() { return HostArtifacts(host_.requests, "t7"); }
   Result<json::value> answer(const std::string& method, const json::object& params) {
+    CHECK(params.at("toolset") == "t7");
     if (override_) {
       return *override_;
     }
