@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createSandboxCodingTools, SandboxError } from 'stitchkit-sandbox-client';
 import { makeBackend, openHandle } from './support/backend.mjs';
+import { until } from './support/processes.mjs';
 
 let shared;
 let handle;
@@ -81,7 +82,8 @@ describe('a refusal', () => {
       ['read_output', { reference: 'none' }, 'SPILL_REFERENCE_UNKNOWN', 404],
       ['read_file', { path: 5 }, 'VALIDATION_ERROR', 400],
       ['read_file', undefined, 'VALIDATION_ERROR', 400],
-      ['run_command', { executable: 'bash' }, 'BAD_REQUEST', 400],
+      ['run_command', { executable: 'bash' }, 'VALIDATION_ERROR', 400],
+      ['run_command', { executable: 'sh', cwd: 'missing' }, 'NOT_FOUND', 404],
     ];
     for (const [name, input, code, status] of cases) {
       const error = await refused(call(name, input));
@@ -205,7 +207,7 @@ describe('which paths are seen', () => {
     const { paths, denied } = await call('glob', { pattern: '**' });
     assert.ok(!paths.some((path) => path.startsWith('secret')), paths.join());
     assert.ok(paths.includes('open/a'));
-    assert.deepEqual(denied, ['secret']);
+    assert.deepEqual(denied, [{ path: 'secret', kind: 'directory' }]);
     const { matches } = await call('search_files', { query: 'key' });
     assert.deepEqual(matches, []);
   };
@@ -287,13 +289,22 @@ describe('options', () => {
     assert.deepEqual({ stdout, outcome }, { stdout: 'yes\n', outcome: 'timeout' });
   });
 
-  test('restrictions that are not enforced are told by ready: SANDBOX_INSUFFICIENT', async () => {
+  test('restrictions that are not enforced keep run_command from running: SANDBOX_INSUFFICIENT', async () => {
     const open = await openHandle(shared.backend, { network: 'allow-all' });
-    const { tools, call } = openTools({ authorize: allow, requiredRestrictions: ['network-denied'] }, open);
-    await assert.rejects(tools.ready, { code: 'SANDBOX_INSUFFICIENT', status: 503 });
-    await assert.rejects(call('read_file', { path: 'x' }), { code: 'SANDBOX_INSUFFICIENT' });
-    await openTools({ authorize: allow }, open).tools.ready;
-    await openTools({ authorize: allow, requiredRestrictions: ['network-denied'] }).tools.ready;
+    const { call } = openTools({ authorize: allow, requiredRestrictions: ['network-denied'] }, open);
+    const touch = { executable: 'sh', args: ['-c', 'touch ran'] };
+    await assert.rejects(call('run_command', touch), (error) => {
+      assert.deepEqual({ code: error.code, status: error.status }, { code: 'SANDBOX_INSUFFICIENT', status: 503 });
+      assert.deepEqual(error.details.missing, ['network-denied']);
+      return true;
+    });
+    await assert.rejects(open.session.readTextFile('ran'), { code: 'SANDBOX_PATH' });
+    for (const tools of [
+      openTools({ authorize: allow }, open),
+      openTools({ authorize: allow, requiredRestrictions: ['network-denied'] }),
+    ]) {
+      assert.equal((await tools.call('run_command', touch)).exitCode, 0);
+    }
   });
 
   test('a handle of something else is refused', () => {
@@ -335,13 +346,11 @@ describe('after the end of the handle', () => {
       },
     }, ended);
     await tools.ready;
-    const reading = call('read_file', { path: 'a' });
-    reading.catch(() => {});
-    await new Promise((resolve) => {
-      const look = () => (signals.length > 0 ? resolve() : setImmediate(look));
-      look();
-    });
+    const listing = call('list_directory', {});
+    listing.catch(() => {});
+    await until(() => signals.length === 1, 'the question to authorize');
     await ended.stop();
-    await assert.rejects(reading, { code: 'SANDBOX_UNAVAILABLE' });
+    await assert.rejects(listing, { code: 'SANDBOX_UNAVAILABLE' });
+    await until(() => signals[0].aborted, 'the end of the signal of authorize');
   });
 });
