@@ -12,7 +12,7 @@ export function makeBackend({ stateDirectory, ...options } = {}) {
   const made = { home, stateDirectory: stateDirectory ?? join(home, 'state'), brokerErrors: [], exits: [], logged: [] };
   const log = (level) => (message) => made.logged.push([level, message]);
   made.backend = createSidecarSandboxBackend({
-    command: sidecarBinary(),
+    command: 'command' in options ? options.command : sidecarBinary(),
     stateDirectory: made.stateDirectory,
     onBrokerError: (error) => made.brokerErrors.push(error),
     onExit: (exit) => made.exits.push(exit),
