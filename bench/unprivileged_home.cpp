@@ -35,8 +35,13 @@ UnprivilegedHome::UnprivilegedHome(const std::vector<fs::path>& programs) {
   check(chmod(path_.c_str(), 0711), "chmod");
   for (const fs::path& program : programs) {
     const fs::path copy = path_ / program.filename();
-    fs::copy_file(program, copy);
+    fs::copy(program, copy, fs::copy_options::recursive);
     check(chmod(copy.c_str(), 0755), "chmod");
+    if (fs::is_directory(copy)) {
+      for (const fs::directory_entry& entry : fs::recursive_directory_iterator(copy)) {
+        check(chmod(entry.path().c_str(), 0755), "chmod");
+      }
+    }
   }
   if (geteuid() == 0) {
     check(chown(path_.c_str(), kNobody, kNobody), "chown");
