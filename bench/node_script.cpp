@@ -11,16 +11,16 @@ namespace stitchkit::bench {
 
 namespace {
 
-constexpr int kOldestNode = 20;
+constexpr long kOldestNode = 20;
 
 // 0 when the program does not tell, as a wrapper that has nothing to start.
-int majorVersion(const std::string& node) {
+long majorVersion(const std::string& node) {
   LineChannel channel(Transport::kPipes);
   Child child({node, "--version"}, -1, channel.childOutput(), -1);
   channel.closeChildEnds();
   try {
     const std::string version(channel.receive());
-    return child.wait() == 0 && version.starts_with('v') ? std::atoi(version.c_str() + 1) : 0;
+    return child.wait() == 0 && version.starts_with('v') ? std::strtol(version.c_str() + 1, nullptr, 10) : 0;
   } catch (const std::runtime_error&) {
     return 0;
   }
@@ -32,7 +32,7 @@ std::string findNode() {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string candidate = folder + "/node";
+    std::string candidate = folder + "/node";
     if (folder.starts_with('/') && access(candidate.c_str(), X_OK) == 0 && majorVersion(candidate) >= kOldestNode) {
       return candidate;
     }
