@@ -53,7 +53,7 @@ TEST_CASE("after setNetworkPolicy has answered the former credential is never se
     REQUIRE(guest.ask() == "200");
     const auto all = upstream.requests();
     REQUIRE(all.size() > after);
-    REQUIRE(all[after - 1].header("x-key") == keyNumber(i - 1));  // the control: it was in use up to then
+    REQUIRE(all[start].header("x-key") == keyNumber(i - 1));  // the control: it was in use before
     REQUIRE(std::all_of(all.begin() + static_cast<std::ptrdiff_t>(after), all.end(),
                         [&](const UpstreamRequest& one) { return one.header("x-key") == keyNumber(i); }));
   }
