@@ -8,23 +8,34 @@ import { SidecarOwner } from './sidecar_owner.js';
 const DEFAULT_NAME = 'bubblewrap';
 const DEFAULT_COMMAND = 'stitchkit-sandbox';
 const CLOSE_TIMEOUT_MS = 5000;
+/** A timer of more is one of 1 ms. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+const isText = (value) => typeof value === 'string' && value !== '' && !value.includes('\0');
 
 function checkOptions(options) {
-  const { stateDirectory, onBrokerError, maxConcurrentCommands: most, args = [] } = options ?? {};
-  if (typeof stateDirectory !== 'string' || stateDirectory === '') {
+  const { stateDirectory, onBrokerError, maxConcurrentCommands: most, args = [], closeTimeoutMs = 0 } = options ?? {};
+  if (!isText(stateDirectory)) {
     throw invalid('stateDirectory has to name a directory', 'Give one that is private to this application.');
   }
   if (typeof onBrokerError !== 'function') throw invalid('onBrokerError has to be a function');
   if (most !== undefined && !(Number.isInteger(most) && most >= 1 && most <= 1024)) {
     throw invalid('maxConcurrentCommands has to be an integer from 1 to 1024');
   }
-  if (!Array.isArray(args) || args.some((arg) => typeof arg !== 'string')) throw invalid('args has to hold strings');
+  if (!(Number.isInteger(closeTimeoutMs) && closeTimeoutMs >= 0 && closeTimeoutMs <= MAX_TIMER_MS)) {
+    throw invalid(`closeTimeoutMs has to be an integer from 0 to ${MAX_TIMER_MS}`);
+  }
+  if (!Array.isArray(args) || args.some((arg) => typeof arg !== 'string' || arg.includes('\0'))) {
+    throw invalid('args has to hold texts without NUL');
+  }
   for (const name of ['command', 'name', 'executable']) {
-    const value = options[name];
-    if (value !== undefined && (typeof value !== 'string' || value === '' || value.includes('\0'))) {
-      throw invalid(`${name} has to be a text that is not empty`);
+    if (options[name] !== undefined && !isText(options[name])) {
+      throw invalid(`${name} has to be a text that is not empty and holds no NUL`);
     }
   }
+  const { onExit, logger } = options;
+  if (onExit !== undefined && typeof onExit !== 'function') throw invalid('onExit has to be a function');
+  if (typeof (logger ?? {}) !== 'object') throw invalid('logger has to be an object with error, warn, info and debug');
 }
 
 function commandLine({ stateDirectory, name, executable, maxConcurrentCommands, args = [] }) {
@@ -47,12 +58,28 @@ function guarded(call, onThrow = () => {}) {
   };
 }
 
+// A Map or an array has no entries of its own, and would be taken for a template without files.
+function isRecord(value) {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.prototype.toString.call(value) === '[object Object]';
+}
+
 function templateParams({ template, files }) {
   if (files === undefined) return { template };
+  if (!isRecord(files)) throw invalid('files has to be an object with a member for each path');
   const contents = Object.entries(files).map(([path, content]) => {
     return [path, typeof content === 'string' ? content : { base64: encodeBase64(content) }];
   });
   return { template, files: Object.fromEntries(contents) };
+}
+
+// A copy: what the caller changes while the sidecar starts does not count.
+function copied(params) {
+  try {
+    return structuredClone(params);
+  } catch (cause) {
+    throw invalid(`What was given cannot be sent as JSON: ${cause.message}`);
+  }
 }
 
 class Backend {
@@ -76,15 +103,15 @@ class Backend {
     Object.freeze(this);
   }
 
-  async prewarm(input) {
+  async prewarm(input = {}) {
     const params = templateParams(input);
     const sidecar = await this.#owner.get();
     return sidecar.request('backend.prewarm', params);
   }
 
-  async create({ template, network, state, resources }) {
+  async create({ template, network, state, resources } = {}) {
     const wanted = typeof template === 'object' && template !== null ? templateParams(template) : template;
-    const params = structuredClone({ template: wanted, network, state, resources });
+    const params = copied({ template: wanted, network, state, resources });
     const sidecar = await this.#owner.get();
     let handle;
     const accept = (created) => {

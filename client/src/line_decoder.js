@@ -25,6 +25,11 @@ export class LineDecoder {
     if (start < chunk.length) this.#keep(chunk.subarray(start));
   }
 
+  /** What came after the last line end is a line as well. */
+  end() {
+    if (this.#length > 0) this.#onLine(this.#finish(Buffer.alloc(0)));
+  }
+
   #keep(part) {
     this.#length += part.length;
     if (this.#length > this.#maxBytes) throw new RangeError(`a line of more than ${this.#maxBytes} bytes`);

@@ -45,7 +45,7 @@ export class SidecarSession {
     await this.#request('session.removePath', { path });
   }
 
-  run(command, { signal, stdin } = {}) {
+  async run(command, { signal, stdin } = {}) {
     return this.#request('session.run', { command, ...(stdin && { stdin: content(stdin) }) }, { signal });
   }
 

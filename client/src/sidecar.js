@@ -27,6 +27,10 @@ function unavailable(message, reason, { details, hint = FIND_HINT, cause } = {})
   return new SandboxError('SANDBOX_UNAVAILABLE', message, { reason, details, hint, cause });
 }
 
+function closedError() {
+  return new SandboxError('SANDBOX_STOPPED', 'The backend was closed');
+}
+
 function spawnError(command, cause) {
   const details = { command };
   return cause.code === 'ENOENT'
@@ -68,8 +72,11 @@ export class Sidecar {
   #closing = false;
   #failure;
 
-  /** Resolves when the sidecar has answered `initialize`. `log(level, message)` and `onExit(exit)` must not throw. */
-  static async start({ command, args, log, onExit }) {
+  /**
+   * Resolves when the sidecar has answered `initialize`; `giveUp` is aborted when nobody waits for that any more.
+   * `log(level, message)` and `onExit(exit)` must not throw.
+   */
+  static async start({ command, args, log, onExit, giveUp }) {
     let child;
     try {
       child = await startProcess(command, args);
@@ -78,7 +85,7 @@ export class Sidecar {
     }
     const sidecar = new Sidecar(command, child, log);
     void sidecar.#exit.then((exit) => onExit({ ...exit, expected: sidecar.#closing }));
-    await sidecar.#initialize();
+    await sidecar.#initialize(giveUp);
     return sidecar;
   }
 
@@ -149,7 +156,7 @@ export class Sidecar {
   }
 
   #exitError(exitCode, signal) {
-    if (this.#closing) return new SandboxError('SANDBOX_STOPPED', 'The backend was closed');
+    if (this.#closing) return closedError();
     return unavailable(`The sidecar ended ${signal ? `by ${signal}` : `with exit code ${exitCode}`}`, 'SIDECAR_EXITED', {
       details: { exitCode, signal },
       hint: 'Its guests ended with it; workspaces are kept. Create the session again with its captured state.',
@@ -163,7 +170,13 @@ export class Sidecar {
     this.#child.kill('SIGKILL');
   }
 
-  async #initialize() {
+  async #initialize(giveUp) {
+    const onGiveUp = () => {
+      this.#closing = true;
+      this.#fail(closedError());
+    };
+    if (giveUp.aborted) onGiveUp();
+    giveUp.addEventListener('abort', onGiveUp);
     const message = `${this.#command} has not answered within ${START_TIMEOUT_MS} ms`;
     const timer = setTimeout(() => this.#fail(unavailable(message, 'SIDECAR_START')), START_TIMEOUT_MS);
     try {
@@ -176,9 +189,11 @@ export class Sidecar {
       this.#hold(true);
       this.#child.kill('SIGKILL');
       await this.#exit;
+      if (this.#closing) throw cause;
       throw died ? this.#startError(cause) : this.#versionError(cause);
     } finally {
       clearTimeout(timer);
+      giveUp.removeEventListener('abort', onGiveUp);
     }
   }
 

@@ -12,8 +12,9 @@ export class SidecarOwner {
   #startedBefore = false;
   #restarts = [];
   #closing;
+  #giveUp = new AbortController();
 
-  /** `options` as Sidecar.start takes them. */
+  /** `options` as Sidecar.start takes them, but for `giveUp`. */
   constructor(options) {
     this.#options = options;
   }
@@ -34,14 +35,18 @@ export class SidecarOwner {
   }
 
   async #close(timeoutMs) {
+    const deadline = performance.now() + timeoutMs;
+    const timer = setTimeout(() => this.#giveUp.abort(), timeoutMs);
     await this.#starting?.catch(() => {}); // told to those who wait for it
-    if (this.#sidecar && !this.#sidecar.ended) await this.#sidecar.close(timeoutMs);
+    clearTimeout(timer);
+    const left = Math.max(0, deadline - performance.now());
+    if (this.#sidecar && !this.#sidecar.ended) await this.#sidecar.close(left);
   }
 
   async #start() {
     if (this.#startedBefore) this.#admitRestart();
     try {
-      this.#sidecar = await Sidecar.start(this.#options);
+      this.#sidecar = await Sidecar.start({ ...this.#options, giveUp: this.#giveUp.signal });
     } catch (error) {
       this.#startedBefore ||= error.reason !== 'SIDECAR_MISSING';
       throw error;

@@ -17,6 +17,7 @@ export class StderrLines {
         stream.destroy(); // no sidecar writes such lines
       }
     });
+    stream.on('end', () => decoder.end());
   }
 
   /** The last lines, for an error about its end. */
