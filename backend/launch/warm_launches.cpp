@@ -158,7 +158,8 @@ void WarmPool::endAll() {
 WarmPool::Taken WarmPool::take() {
   used();
   Taken taken{takeOldest(), launches_.commandBegan()};
-  if (!taken.sandbox && profile_) {
+  // That it has to wait for the launch shows that more are needed.
+  if (profile_ && !(taken.sandbox && taken.sandbox->ready())) {
     wanted_ = std::min(wanted_ + 1, launches_.each_);
   }
   refillLater();
