@@ -1,5 +1,6 @@
 #include "backend/launch/sandbox_process.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -92,8 +93,8 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   const GuestLauncher launcher{
       "bwrap", {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get()}, priority};
   boost::system::error_code error;
-  auto process =
-      launcher(io_.get_executor(), error, profile.bubblewrap(), {"--args", kArgumentsFd, "--", kGuestHelperPath});
+  auto process = launcher(io_.get_executor(), error, profile.bubblewrap(),
+                          {"--args", kArgumentsFd, "--", kGuestHelperPath, profile.helperArgument()});
   if (error) {
     const bool descriptors = error.value() == EMFILE || error.value() == ENFILE;
     return Error(ErrorKind::kUnavailable, "The sandbox could not be started")
@@ -188,6 +189,11 @@ void SandboxProcess::onMessage(HelperMessage message) {
     return;
   }
   end_.ready = true;
+  // The helper has done so for what is in the namespace. Nothing that a command waits for makes way for others.
+  if (!reaped_) {
+    const sched_param parameters{};
+    ::sched_setscheduler(bwrap_.id(), SCHED_OTHER, &parameters);
+  }
   setUpText_.reset();  // what comes now, a guest could have written through its pid 1
   setUpTimer_.cancel();
   owner_->onReady();

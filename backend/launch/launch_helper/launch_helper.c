@@ -162,9 +162,11 @@ static void resetSignals(void) {
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
 }
 
-/* A launch that was made ready ahead of time was so in the background. By system call, since musl has none. */
+/* A launch that was made ready ahead of time was so in the background. What is left of it is a command's: this process,
+ * and init, which has to tell of its end. By system call, since musl has none. */
 static void leaveBackground(void) {
   const struct sched_param parameters = {0};
+  syscall(SYS_sched_setscheduler, 1, SCHED_OTHER, &parameters);
   syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &parameters);
 }
 
@@ -192,9 +194,9 @@ static void applySoftOpenFiles(uint64_t value) {
 }
 
 /* bwrap's init asks to die with its parent only after it has forked us. Until then, a dying sidecar would take the
- * outer bwrap and leave the namespace alive, so nothing of a guest may run before. There is no event for it; but the
- * first thing that init sleeps in is the wait for its children, which comes after. Nearly always it is there already.
- */
+ * outer bwrap and leave the namespace alive, so nothing of a guest may run before, and the sidecar has no word of us
+ * until then: a packet comes from one that lives after it. There is no event for it; but the first thing that init
+ * sleeps in is the wait for its children, which comes after. Nearly always it is there already. */
 static void awaitInit(void) {
   for (;;) {
     char text[256];
@@ -215,10 +217,6 @@ static void awaitInit(void) {
       break;
     }
     sched_yield();
-  }
-  char unused;
-  if (recv(LAUNCH_CONTROL_FD, &unused, sizeof unused, MSG_DONTWAIT | MSG_PEEK) == 0) {
-    _exit(126);
   }
 }
 
@@ -286,16 +284,9 @@ static _Noreturn void run(const struct LaunchPacket* packet, const int* descript
   if (chdir(directory) != 0) {
     fail(kLaunchStepDirectory);
   }
-  umask(022);
-  resetSignals();
-  leaveBackground();
-  awaitInit();
   applyLimit(RLIMIT_FSIZE, header.fileBytes);
   applySoftOpenFiles(header.softOpenFiles);
   applyLimit(RLIMIT_NOFILE, header.openFiles);
-  if (header.filterSockets && installSocketFilter() != 0) {
-    fail(kLaunchStepFilter);
-  }
   execvp(program, arguments);
   if (errno == ENOEXEC) {
     execByShell(program, header.argumentCount, arguments);
@@ -312,8 +303,6 @@ static _Noreturn void fileOperation(const struct LaunchPacket* packet, int paylo
   if (path[0] != '/') {
     failWith(kLaunchStepProtocol, EPROTO);
   }
-  umask(022);
-  awaitInit();
   int fd = -1;
   const int failed =
       packet->operation == kLaunchOpen ? (fd = openInGuest(path, &header)) < 0 : removeInGuest(path) != 0;
@@ -321,12 +310,24 @@ static _Noreturn void fileOperation(const struct LaunchPacket* packet, int paylo
   _exit(0);
 }
 
-int main(void) {
+/* All that is the same for every command, so that none has to wait for it. */
+static void prepare(int filterSockets) {
+  umask(022);
+  resetSignals();
+  awaitInit();
+  leaveBackground();
+  if (filterSockets && installSocketFilter() != 0) {
+    fail(kLaunchStepFilter);
+  }
+}
+
+int main(int argc, char** argv) {
   struct LaunchPacket packet = {0, 0, 0};
   int descriptors[kMaxDescriptors];
-  if (fcntl(LAUNCH_CONTROL_FD, F_SETFD, FD_CLOEXEC) != 0) {
+  if (fcntl(LAUNCH_CONTROL_FD, F_SETFD, FD_CLOEXEC) != 0 || argc != 2) {
     _exit(126); /* not started by the sidecar */
   }
+  prepare(strcmp(argv[1], LAUNCH_ALL_SOCKETS) != 0);
   sayReady();
   receivePacket(&packet, descriptors);
   switch (packet.operation) {
