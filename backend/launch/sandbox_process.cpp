@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "backend/launch/descriptors.h"
 #include "backend/launch/guest_launcher.h"
@@ -120,8 +121,18 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   return {};
 }
 
-Result<void> SandboxProcess::send(const LaunchPacket& packet, std::span<const int> descriptors) {
-  return control_->send(packet, descriptors);
+Result<void> SandboxProcess::send(LaunchOperation operation, std::string_view payload, std::span<const int> streams) {
+  const LaunchPacket packet{LAUNCH_MAGIC, static_cast<std::uint32_t>(operation), payload.size()};
+  if (sizeof packet + payload.size() <= LAUNCH_PACKET_BYTES) {
+    return control_->send(packet, payload, streams);
+  }
+  Result<UniqueFd> file = sealedMemory(payload);
+  if (!file) {
+    return std::move(file).error();
+  }
+  std::vector<int> descriptors(streams.begin(), streams.end());
+  descriptors.push_back(file->get());
+  return control_->send(packet, {}, descriptors);
 }
 
 bool SandboxProcess::waits() noexcept {
