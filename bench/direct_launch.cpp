@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <stdexcept>
 #include <system_error>
 
@@ -45,21 +46,61 @@ struct OutputPipe {
   }
 };
 
-// Reads both to their ends and forgets what was read.
-void drain(const UniqueFd& first, const UniqueFd& second) {
-  std::array<pollfd, 2> streams{pollfd{first.get(), POLLIN, 0}, pollfd{second.get(), POLLIN, 0}};
+// Reads all to their ends and forgets what was read.
+void drain(std::vector<pollfd> streams) {
   std::array<char, 65536> bytes;
-  while (streams[0].fd >= 0 || streams[1].fd >= 0) {
+  for (std::size_t open = streams.size(); open > 0;) {
     poll(streams.data(), streams.size(), -1);
     for (pollfd& stream : streams) {
       if (stream.fd >= 0 && stream.revents != 0 && read(stream.fd, bytes.data(), bytes.size()) == 0) {
         stream.fd = -1;
+        --open;
       }
     }
   }
 }
 
+/// A program whose output somebody wants.
+class Running {
+ public:
+  explicit Running(const std::vector<std::string>& argv) : child_(argv, -1, out_.writer.get(), err_.writer.get()) {
+    out_.writer.reset();
+    err_.writer.reset();
+  }
+
+  void addStreams(std::vector<pollfd>* streams) const {
+    streams->push_back({out_.reader.get(), POLLIN, 0});
+    streams->push_back({err_.reader.get(), POLLIN, 0});
+  }
+  void reap() {
+    if (const int code = child_.wait(); code != 0) {
+      throw std::runtime_error("a program to compare with exited with " + std::to_string(code));
+    }
+  }
+
+ private:
+  OutputPipe out_, err_;
+  Child child_;
+};
+
+void runAll(const std::vector<std::string>& argv, int programs) {
+  std::vector<std::unique_ptr<Running>> all;
+  std::vector<pollfd> streams;
+  for (int i = 0; i < programs; ++i) {
+    all.push_back(std::make_unique<Running>(argv));
+    all.back()->addStreams(&streams);
+  }
+  drain(std::move(streams));
+  for (const auto& one : all) {
+    one->reap();
+  }
+}
+
 }  // namespace
+
+void runBare(const std::vector<std::string>& command) {
+  runAll(command, 1);
+}
 
 DirectLaunch::DirectLaunch(const fs::path& directory) : support_(directory / "support") {
   const fs::path workspace = directory / "workspace";
@@ -72,17 +113,14 @@ DirectLaunch::DirectLaunch(const fs::path& directory) : support_(directory / "su
 }
 
 void DirectLaunch::run(const std::vector<std::string>& command) const {
+  runTogether(command, 1);
+}
+
+void DirectLaunch::runTogether(const std::vector<std::string>& command, int guests) const {
   std::vector<std::string> argv{"/usr/bin/bwrap"};
   argv.insert(argv.end(), profile_.begin(), profile_.end());
   argv.insert(argv.end(), command.begin(), command.end());
-  OutputPipe out, err;
-  Child guest(argv, -1, out.writer.get(), err.writer.get());
-  out.writer.reset();
-  err.writer.reset();
-  drain(out.reader, err.reader);
-  if (const int code = guest.wait(); code != 0) {
-    throw std::runtime_error("bwrap with the sidecar's profile exited with " + std::to_string(code));
-  }
+  runAll(argv, guests);
 }
 
 }  // namespace stitchkit::bench

@@ -9,6 +9,9 @@
 
 namespace stitchkit::bench {
 
+/// The same done to a program with no sandbox at all.
+void runBare(const std::vector<std::string>& command);
+
 class DirectLaunch {
  public:
   /// Makes `directory` with the guest's workspace, and the files that the sidecar lends to guests.
@@ -19,6 +22,8 @@ class DirectLaunch {
 
   /// Starts the command in a guest, reads its output to the end and reaps it. Throws unless it exits with 0.
   void run(const std::vector<std::string>& command) const;
+  /// `guests` of them at the same time, to the end of the last one.
+  void runTogether(const std::vector<std::string>& command, int guests) const;
 
  private:
   SupportFiles support_;

@@ -20,9 +20,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kHelp =
-    "Usage: sandbox-bench [--sidecar PROGRAM] [--quick] [--gateway | --client]\n"
+    "Usage: sandbox-bench [--sidecar PROGRAM] [--quick] [--warm | --gateway | --client]\n"
     "  --sidecar PROGRAM  what to measure (default: stitchkit-sandbox beside this program)\n"
     "  --quick            a tenth of the rounds and of the soak, to see that it works\n"
+    "  --warm             the rows of commands and of launches that wait for them, and no others\n"
     "  --gateway          the rows of the gateway, and no others\n"
     "  --client           the rows of the JavaScript client, and no others\n"
     "Started by root, everything runs as nobody. Files go below TMPDIR (default /tmp) and are removed.\n";
@@ -32,10 +33,10 @@ std::vector<Row> allRows(Setting& setting) {
   const auto add = [&rows](std::vector<Row> more) {
     rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   };
-  for (const auto& row : {residentRow, startRow, runRow, readRow, writeRow}) {
+  for (const auto& row : {residentRow, startRow, readRow, writeRow}) {
     rows.push_back(row(setting));
   }
-  for (const auto& several : {mebibyteRows, toolRows, gatewayRows, clientRows}) {
+  for (const auto& several : {warmRows, mebibyteRows, toolRows, gatewayRows, clientRows}) {
     add(several(setting));
   }
   for (const auto& row : {pipelineRow, templateRow, soakRow}) {
@@ -56,6 +57,8 @@ std::optional<Options> parseOptions(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--quick") == 0) {
       options.effort = {30, 1000, 10000};
+    } else if (std::strcmp(argv[i], "--warm") == 0) {
+      options.rows = warmRows;
     } else if (std::strcmp(argv[i], "--gateway") == 0) {
       options.rows = gatewayRows;
     } else if (std::strcmp(argv[i], "--client") == 0) {
@@ -96,11 +99,23 @@ void measure(const Options& options) {
   const fs::path state = home.path() / "state";
   Sidecar sidecar(program, state, Transport::kPipes);
   const std::string session = openSession(sidecar);
-  Setting setting{
-      options.effort, program, home.path(), state, sidecar, session, direct, node, launcher ? &*launcher : nullptr};
+  Sidecar cold(program, home.path() / "cold-state", Transport::kPipes, {"--warm", "0"});
+  const std::string coldSession = openSession(cold);
+  Setting setting{options.effort,
+                  program,
+                  home.path(),
+                  state,
+                  sidecar,
+                  session,
+                  cold,
+                  coldSession,
+                  direct,
+                  node,
+                  launcher ? &*launcher : nullptr};
 
   const std::vector<Row> rows = options.rows(setting);
   sidecar.end();
+  cold.end();
   printTable(rows);
 }
 

@@ -19,16 +19,21 @@ double timed(Action&& action) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// The value below which `share` of them (0 to 1, not 1) lie. `values` must not be empty.
+inline double quantile(std::vector<double> values, double share) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(values.size()) * share);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
 /// `values` must not be empty.
 inline double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return quantile(std::move(values), 0.5);
 }
 
 /// Each round runs every measurement once, in order; a tenth of the rounds go before and are not counted.
-/// The medians, in the order of `measurements`, in seconds.
-inline std::vector<double> interleavedMedians(int rounds, const std::vector<Measurement>& measurements) {
+/// What they said, in the order of `measurements`, in seconds.
+inline std::vector<std::vector<double>> interleaved(int rounds, const std::vector<Measurement>& measurements) {
   std::vector<std::vector<double>> times(measurements.size());
   const int uncounted = rounds / 10 + 1;
   for (int round = -uncounted; round < rounds; ++round) {
@@ -39,8 +44,13 @@ inline std::vector<double> interleavedMedians(int rounds, const std::vector<Meas
       }
     }
   }
+  return times;
+}
+
+/// The medians of the same.
+inline std::vector<double> interleavedMedians(int rounds, const std::vector<Measurement>& measurements) {
   std::vector<double> medians;
-  for (std::vector<double>& series : times) {
+  for (std::vector<double>& series : interleaved(rounds, measurements)) {
     medians.push_back(median(std::move(series)));
   }
   return medians;

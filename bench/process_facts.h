@@ -4,6 +4,8 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace stitchkit::bench {
 
@@ -19,5 +21,14 @@ struct ProcessFacts {
 ProcessFacts factsOf(pid_t pid);
 /// Where the kernel lets this user; else the peak of the start goes on counting.
 void forgetPeak(pid_t pid);
+
+/// Live processes whose ancestor it is, without itself.
+std::vector<pid_t> descendantsOf(pid_t pid);
+/// /proc/PID/comm.
+std::string nameOf(pid_t pid);
+/// Of the memory that it shares, its share (PSS).
+std::int64_t proportionalBytes(pid_t pid);
+/// How often its threads have gone to sleep by themselves: each time something wakes one, there is one more.
+std::int64_t sleepsOf(pid_t pid);
 
 }  // namespace stitchkit::bench

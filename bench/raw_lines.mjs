@@ -14,6 +14,10 @@ export class RawLines {
     this.#child.stdout.on('data', (chunk) => this.#onData(chunk));
   }
 
+  get pid() {
+    return this.#child.pid;
+  }
+
   /** The chunks of the answer's line. */
   exchange(line) {
     return new Promise((resolve) => {

@@ -20,7 +20,7 @@ struct Effort {
   int soakFileOperations = 100000;
 };
 
-/// What the rows share. `session` names a live handle of `sidecar`.
+/// What the rows share. `session` names a live handle of `sidecar`, `coldSession` one of `cold`.
 struct Setting {
   Effort effort;
   std::string program;                   ///< the sidecar's executable
@@ -28,6 +28,8 @@ struct Setting {
   std::filesystem::path stateDirectory;  ///< of `sidecar`
   Sidecar& sidecar;
   std::string session;
+  Sidecar& cold;  ///< --warm 0: each command launches for itself, and nothing is launched beside what is measured
+  std::string coldSession;
   DirectLaunch& direct;
   std::string nodeProgram;  ///< "": there is no Node.js here
   NodeScript* node;         ///< node_launcher.mjs; nullptr without Node.js
@@ -41,7 +43,10 @@ std::filesystem::path workspaceOf(const std::filesystem::path& stateDirectory, c
 
 Row residentRow(Setting& setting);
 Row startRow(Setting& setting);
+/// A command that finds no launch ready.
 Row runRow(Setting& setting);
+/// That one, and commands that find one ready, in a sidecar of their own; what waiting launches cost.
+std::vector<Row> warmRows(Setting& setting);
 Row readRow(Setting& setting);
 Row writeRow(Setting& setting);
 /// Writing and reading, over pipes and over sockets.

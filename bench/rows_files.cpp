@@ -26,8 +26,9 @@ json command(std::vector<std::string> argv) {
   return result;
 }
 
+// A guest that is launched for it: what the targets were set against, and nothing is launched beside what is measured.
 std::string runLine(const Setting& setting, std::vector<std::string> argv, const json& standardInput = nullptr) {
-  json params{{"handle", setting.session}, {"command", command(std::move(argv))}};
+  json params{{"handle", setting.coldSession}, {"command", command(std::move(argv))}};
   if (!standardInput.is_null()) {
     params["stdin"] = standardInput;
   }
@@ -135,13 +136,15 @@ double copyOnce(const fs::path& from, const fs::path& to) {
 }  // namespace
 
 Row readRow(Setting& setting) {
-  setting.sidecar.exchange(writeLine(setting.session, "d/f", encodeBase64(std::string(kSmallBytes, 'x'))));
+  const std::string content = encodeBase64(std::string(kSmallBytes, 'x'));
+  setting.sidecar.exchange(writeLine(setting.session, "d/f", content));
+  setting.cold.exchange(writeLine(setting.coldSession, "d/f", content));
   if (setting.node != nullptr) {
     setting.node->run("write");
   }
   return againstGuests(setting, "session.readBinaryFile 4 KiB", "guest cat", 30,
                        {exchanging(setting.sidecar, {readLine(setting.session, "d/f")}),
-                        exchanging(setting.sidecar, {runLine(setting, {"/usr/bin/cat", "--", "/workspace/d/f"})})},
+                        exchanging(setting.cold, {runLine(setting, {"/usr/bin/cat", "--", "/workspace/d/f"})})},
                        "read");
 }
 
@@ -152,7 +155,7 @@ Row writeRow(Setting& setting) {
       runLine(setting, {"/usr/bin/tee", "--", "/workspace/d/f"}, {{"base64", encodeBase64(content)}})};
   return againstGuests(setting, "session.writeBinaryFile 4 KiB", "guests mkdir, tee", 40,
                        {exchanging(setting.sidecar, {writeLine(setting.session, "d/f", encodeBase64(content))}),
-                        exchanging(setting.sidecar, guests)},
+                        exchanging(setting.cold, guests)},
                        "write");
 }
 

@@ -57,15 +57,15 @@ Row startRow(Setting& setting) {
 
 Row runRow(Setting& setting) {
   const std::string line =
-      requestLine("session.run", {{"handle", setting.session}, {"command", {{"executable", "/usr/bin/true"}}}});
-  std::vector<Measurement> measurements{[&] { return timed([&] { setting.sidecar.exchange(line); }); },
+      requestLine("session.run", {{"handle", setting.coldSession}, {"command", {{"executable", "/usr/bin/true"}}}});
+  std::vector<Measurement> measurements{[&] { return timed([&] { setting.cold.exchange(line); }); },
                                         [&] { return timed([&] { setting.direct.run({"/usr/bin/true"}); }); }};
   if (setting.node != nullptr) {
     measurements.emplace_back([&] { return setting.node->run("true"); });
   }
   const std::vector<double> medians = interleavedMedians(setting.effort.rounds, measurements);
   const double ratio = medians[0] / medians[1];
-  return {"session.run /usr/bin/true",
+  return {"session.run /usr/bin/true, --warm 0",
           formatSeconds(medians[0]),
           "bwrap directly: " + formatSeconds(medians[1]),
           formatNumber(ratio, 2, "x"),

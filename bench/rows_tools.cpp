@@ -104,17 +104,6 @@ double ripgrep(std::vector<std::string> arguments, const fs::path& tree) {
   });
 }
 
-Row ratioRow(const std::string& what, double ours, const std::string& baseline, double theirs, double atMost) {
-  const double ratio = ours / theirs;
-  return {what,
-          formatSeconds(ours),
-          baseline + ": " + formatSeconds(theirs),
-          formatNumber(ratio, 2, "x"),
-          "<= " + formatNumber(atMost, 1, "x"),
-          ratio <= atMost,
-          ""};
-}
-
 /// A search in which the host is asked about paths and allows them all.
 double askedSearch(Sidecar& sidecar, const std::string& line) {
   return timed([&] {

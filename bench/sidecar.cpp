@@ -18,9 +18,21 @@ void expectResult(std::string_view answer) {
   }
 }
 
-Sidecar::Sidecar(const std::string& program, const std::string& stateDirectory, Transport transport)
+namespace {
+
+std::vector<std::string> commandLine(const std::string& program, const std::string& stateDirectory,
+                                     const std::vector<std::string>& options) {
+  std::vector<std::string> argv{program, "--state-dir", stateDirectory};
+  argv.insert(argv.end(), options.begin(), options.end());
+  return argv;
+}
+
+}  // namespace
+
+Sidecar::Sidecar(const std::string& program, const std::string& stateDirectory, Transport transport,
+                 const std::vector<std::string>& options)
     : channel_(transport),
-      child_({program, "--state-dir", stateDirectory}, channel_.childInput(), channel_.childOutput(), -1) {
+      child_(commandLine(program, stateDirectory, options), channel_.childInput(), channel_.childOutput(), -1) {
   channel_.closeChildEnds();
 }
 

@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stitchkit::bench {
 
@@ -20,7 +21,8 @@ void expectResult(std::string_view answer);
 /// A running sidecar. Ended by end() or killed by the destructor.
 class Sidecar {
  public:
-  Sidecar(const std::string& program, const std::string& stateDirectory, Transport transport);
+  Sidecar(const std::string& program, const std::string& stateDirectory, Transport transport,
+          const std::vector<std::string>& options = {});
 
   [[nodiscard]] LineChannel& channel() noexcept { return channel_; }
   [[nodiscard]] pid_t pid() const noexcept { return child_.pid(); }

@@ -10,13 +10,16 @@ namespace stitchkit::bench {
 /// A line of the table. Texts are ready to print; "" where a column does not apply.
 struct Row {
   std::string what;
-  std::string sidecar;     ///< our median
-  std::string comparedTo;  ///< what it is set against, with its median
-  std::string figure;      ///< what the target speaks of
-  std::string target;
-  std::optional<bool> met;  ///< nullopt: it was not measured, and `figure` says why
+  std::string sidecar;      ///< our median
+  std::string comparedTo;   ///< what it is set against, with its median
+  std::string figure;       ///< what the target speaks of
+  std::string target;       ///< "": there is none, the row only tells
+  std::optional<bool> met;  ///< nullopt: there is no target, or it was not measured, and `figure` says why
   std::string node;         ///< the Node launcher's median for the same, and how many times ours it is
 };
+
+/// `ours` against `theirs`, in seconds, with the ratio that the target speaks of.
+Row ratioRow(const std::string& what, double ours, const std::string& baseline, double theirs, double atMost);
 
 /// Prints `rows` on stdout, in columns, and a last line that says how many targets were met, and how many not measured.
 void printTable(const std::vector<Row>& rows);

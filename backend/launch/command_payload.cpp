@@ -35,15 +35,14 @@ std::vector<std::string> guestEnvironment(const Command& command) {
   return entries;
 }
 
-std::string commandPayload(const Command& command, const HelperDuties& duties) {
+std::string commandPayload(const Command& command, std::uint64_t softOpenFiles) {
   const std::vector<std::string> environment = guestEnvironment(command);
   LaunchRunHeader header{};
   header.argumentCount = static_cast<std::uint32_t>(command.arguments.size() + 1);
   header.environmentCount = static_cast<std::uint32_t>(environment.size());
   header.fileBytes = command.maxFileBytes.value_or(LAUNCH_KEEP_LIMIT);
   header.openFiles = command.maxOpenFiles.value_or(LAUNCH_KEEP_LIMIT);
-  header.softOpenFiles = duties.softOpenFiles != 0 ? duties.softOpenFiles : LAUNCH_KEEP_LIMIT;
-  header.filterSockets = duties.filterSockets ? 1 : 0;
+  header.softOpenFiles = softOpenFiles != 0 ? softOpenFiles : LAUNCH_KEEP_LIMIT;
   std::string payload;
   appendHeader(payload, header);
   appendString(payload, command.workingDirectory);

@@ -31,8 +31,8 @@ struct Command {
 /// stands in its place; of a name declared twice the last value counts, where the first stood.
 std::vector<std::string> guestEnvironment(const Command& command);
 
-/// The payload of kLaunchRun, under what the profile asks of the helper.
-std::string commandPayload(const Command& command, const HelperDuties& duties);
+/// The payload of kLaunchRun. `softOpenFiles` is the profile's.
+std::string commandPayload(const Command& command, std::uint64_t softOpenFiles);
 
 /// The payload of kLaunchOpen and kLaunchRemove.
 std::string pathPayload(const LaunchPathHeader& header, std::string_view path);

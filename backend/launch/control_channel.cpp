@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include "backend/launch/descriptors.h"
 
@@ -76,20 +77,23 @@ ControlChannel::Receipt ControlChannel::receive(HelperMessage& message) {
   return Receipt::kEnd;
 }
 
-Result<void> ControlChannel::send(const LaunchPacket& packet, std::span<const int> descriptors) {
+Result<void> ControlChannel::send(const LaunchPacket& packet, std::string_view payload,
+                                  std::span<const int> descriptors) {
   LaunchPacket copy = packet;
-  iovec part{&copy, sizeof copy};
+  iovec parts[]{{&copy, sizeof copy}, {const_cast<char*>(payload.data()), payload.size()}};
   DescriptorControl control{};
   msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.bytes;
-  message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-  std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
+  message.msg_iov = parts;
+  message.msg_iovlen = std::size(parts);
+  if (!descriptors.empty()) {
+    message.msg_control = control.bytes;
+    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
+  }
   ssize_t sent = 0;
   do {
     sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -4,6 +4,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "backend/launch/launch_helper/launch_protocol.h"
@@ -35,8 +36,9 @@ class ControlChannel {
   /// of the protocol.
   Receipt receive(HelperMessage& message);
 
-  /// Errors: kUnavailable (the helper is gone, or too many descriptors are under way).
-  Result<void> send(const LaunchPacket& packet, std::span<const int> descriptors);
+  /// `payload` travels behind the packet. Errors: kUnavailable (the helper is gone, or too many descriptors are under
+  /// way).
+  Result<void> send(const LaunchPacket& packet, std::string_view payload, std::span<const int> descriptors);
 
   /// Every holder of the other end has closed it; messages may still lie here.
   [[nodiscard]] bool hungUp() noexcept;

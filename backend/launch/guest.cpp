@@ -24,13 +24,13 @@ constexpr std::size_t kMaxNameBytes = 256;
 
 class GuestRun final : public Guest, public SandboxProcess::Owner, public std::enable_shared_from_this<GuestRun> {
  public:
-  GuestRun(boost::asio::io_context& io, const Command& command, const HelperDuties& duties, GuestOptions options,
+  GuestRun(boost::asio::io_context& io, const Command& command, std::uint64_t softOpenFiles, GuestOptions options,
            Completion completion)
       : io_(io),
         options_(std::move(options)),
         completion_(std::move(completion)),
         executable_(command.executable.substr(0, kMaxNameBytes)),
-        payload_(commandPayload(command, duties)),
+        payload_(commandPayload(command, softOpenFiles)),
         timeout_(command.timeout),
         outputLeft_(command.maxOutputBytes),
         deadline_(io) {}
@@ -69,8 +69,8 @@ class GuestRun final : public Guest, public SandboxProcess::Owner, public std::e
   boost::asio::steady_timer deadline_;
   std::weak_ptr<SandboxProcess> sandbox_;
 
-  // The guest's side of its streams and the payload: from prepare() until they are sent.
-  UniqueFd guestStdin_, guestStdout_, guestStderr_, payloadFile_;
+  // The guest's side of its streams: from prepare() until they are sent.
+  UniqueFd guestStdin_, guestStdout_, guestStderr_;
   std::optional<StdinWriter> stdinWriter_;
   std::optional<OutputPump> stdout_, stderr_;
 
@@ -122,13 +122,11 @@ void GuestRun::killSandbox() {
 Result<void> GuestRun::prepare(std::string standardInput) {
   Result<Pipe> output = makePipe();
   Result<Pipe> error = makePipe();
-  Result<UniqueFd> payload = sealedMemory(payload_);
-  if (!output || !error || !payload) {
-    return !output ? output.error() : !error ? error.error() : payload.error();
+  if (!output || !error) {
+    return !output ? output.error() : error.error();
   }
   guestStdout_ = makeOutput(std::move(*output), OutputChannel::kStdout, stdout_);
   guestStderr_ = makeOutput(std::move(*error), OutputChannel::kStderr, stderr_);
-  payloadFile_ = std::move(*payload);
   if (standardInput.empty()) {
     Result<UniqueFd> null = openNull();
     if (!null) {
@@ -168,15 +166,14 @@ void GuestRun::onReady() {
 }
 
 Result<void> GuestRun::sendCommand() {
-  const int descriptors[] = {guestStdin_.get(), guestStdout_.get(), guestStderr_.get(), payloadFile_.get()};
+  const int streams[] = {guestStdin_.get(), guestStdout_.get(), guestStderr_.get()};
   const auto sandbox = sandbox_.lock();
-  Result<void> result = sandbox->send({LAUNCH_MAGIC, kLaunchRun, payload_.size()}, descriptors);
+  Result<void> result = sandbox->send(kLaunchRun, payload_, streams);
   sent_ = result.has_value();
   // From here on only the guest holds its ends: the end of its output can be seen.
   guestStdin_.reset();
   guestStdout_.reset();
   guestStderr_.reset();
-  payloadFile_.reset();
   payload_ = {};
   return result;
 }
@@ -311,7 +308,7 @@ void GuestRun::complete() {
 std::shared_ptr<Guest> Guest::start(boost::asio::io_context& io, const PreparedProfile& profile, Command command,
                                     std::string standardInput, GuestOptions options, Completion completion) {
   auto guest =
-      std::make_shared<GuestRun>(io, command, profile.helperDuties(), std::move(options), std::move(completion));
+      std::make_shared<GuestRun>(io, command, profile.softOpenFiles(), std::move(options), std::move(completion));
   guest->begin(profile, std::move(standardInput));
   return guest;
 }

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "backend/launch/command_payload.h"
-#include "backend/launch/descriptors.h"
 #include "backend/launch/launch_failure.h"
 #include "backend/launch/sandbox_process.h"
 #include "codingtools/file_error.h"
@@ -57,14 +56,7 @@ class FileOperation final : public GuestFileOperation,
   void cancel() override { end(Error(ErrorKind::kCancelled, "The file operation was cancelled")); }
 
   void onReady() override {
-    Result<UniqueFd> file = sealedMemory(payload_);
-    if (!file) {
-      end(file.error());
-      return;
-    }
-    const int descriptor = file->get();
-    const LaunchPacket packet{LAUNCH_MAGIC, static_cast<std::uint32_t>(operation_), payload_.size()};
-    if (Result<void> sent = sandbox_.lock()->send(packet, {&descriptor, 1}); !sent) {
+    if (Result<void> sent = sandbox_.lock()->send(operation_, payload_, {}); !sent) {
       end(sent.error());
     }
   }

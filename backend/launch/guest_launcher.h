@@ -10,7 +10,7 @@
 namespace stitchkit {
 
 /// Whom nobody waits for makes way for whom somebody does: SCHED_BATCH, which, unlike a nice value, a process may give
-/// up again without privilege. The launch helper does, before the guest's program.
+/// up again without privilege. When it waits for a command, the launch does.
 enum class LaunchPriority : std::uint8_t { kNormal, kBackground };
 
 /// Starts a program in a session of its own, with an empty environment, no signal blocked, every disposition the

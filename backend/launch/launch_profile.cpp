@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/launch/launch_helper/launch_protocol.h"
+
 namespace stitchkit {
 namespace {
 
@@ -76,7 +78,8 @@ std::vector<std::string> bubblewrapArguments(const LaunchProfile& profile) {
 PreparedProfile::PreparedProfile(std::string bubblewrap, const LaunchProfile& profile, DirectoryIdentity workspace,
                                  Warden* warden)
     : bubblewrap_(std::move(bubblewrap)),
-      helperDuties_{profile.softOpenFiles, profile.network == NetworkMode::kDenied},
+      softOpenFiles_(profile.softOpenFiles),
+      helperArgument_(profile.network == NetworkMode::kHost ? LAUNCH_ALL_SOCKETS : LAUNCH_FILTER_SOCKETS),
       workspace_(workspace),
       warden_(warden) {
   for (const std::string& argument : bubblewrapArguments(profile)) {

@@ -44,12 +44,6 @@ struct LaunchProfile {
 /// bubblewrap's arguments up to the program, which is kGuestHelperPath.
 std::vector<std::string> bubblewrapArguments(const LaunchProfile& profile);
 
-/// What of a profile bubblewrap is not told, since the launch helper does it.
-struct HelperDuties {
-  std::uint64_t softOpenFiles = 0;  ///< LaunchProfile::softOpenFiles
-  bool filterSockets = true;        ///< the network is denied (launch_helper/socket_filter.h)
-};
-
 /// Which directory a path should mean, whatever is put in its place meanwhile.
 struct DirectoryIdentity {
   std::uint64_t device = 0;
@@ -69,14 +63,18 @@ class PreparedProfile {
   [[nodiscard]] const std::string& bubblewrap() const noexcept { return bubblewrap_; }
   [[nodiscard]] const DirectoryIdentity& workspace() const noexcept { return workspace_; }
   [[nodiscard]] Warden* warden() const noexcept { return warden_; }
-  [[nodiscard]] const HelperDuties& helperDuties() const noexcept { return helperDuties_; }
+  /// LaunchProfile::softOpenFiles
+  [[nodiscard]] std::uint64_t softOpenFiles() const noexcept { return softOpenFiles_; }
+  /// The launch helper's argument: with the network denied, sockets are filtered (launch_helper/socket_filter.h).
+  [[nodiscard]] const char* helperArgument() const noexcept { return helperArgument_; }
   /// The arguments as `--args FD` reads them: each ends in NUL.
   [[nodiscard]] const std::string& argumentBlock() const noexcept { return argumentBlock_; }
 
  private:
   std::string bubblewrap_;
   std::string argumentBlock_;
-  HelperDuties helperDuties_;
+  std::uint64_t softOpenFiles_;
+  const char* helperArgument_;
   DirectoryIdentity workspace_;
   Warden* warden_;
 };

@@ -1,5 +1,6 @@
 #include "backend/launch/sandbox_process.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "backend/launch/descriptors.h"
 #include "backend/launch/guest_launcher.h"
@@ -92,8 +94,8 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   const GuestLauncher launcher{
       "bwrap", {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get()}, priority};
   boost::system::error_code error;
-  auto process =
-      launcher(io_.get_executor(), error, profile.bubblewrap(), {"--args", kArgumentsFd, "--", kGuestHelperPath});
+  auto process = launcher(io_.get_executor(), error, profile.bubblewrap(),
+                          {"--args", kArgumentsFd, "--", kGuestHelperPath, profile.helperArgument()});
   if (error) {
     const bool descriptors = error.value() == EMFILE || error.value() == ENFILE;
     return Error(ErrorKind::kUnavailable, "The sandbox could not be started")
@@ -119,8 +121,18 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   return {};
 }
 
-Result<void> SandboxProcess::send(const LaunchPacket& packet, std::span<const int> descriptors) {
-  return control_->send(packet, descriptors);
+Result<void> SandboxProcess::send(LaunchOperation operation, std::string_view payload, std::span<const int> streams) {
+  const LaunchPacket packet{LAUNCH_MAGIC, static_cast<std::uint32_t>(operation), payload.size()};
+  if (sizeof packet + payload.size() <= LAUNCH_PACKET_BYTES) {
+    return control_->send(packet, payload, streams);
+  }
+  Result<UniqueFd> file = sealedMemory(payload);
+  if (!file) {
+    return std::move(file).error();
+  }
+  std::vector<int> descriptors(streams.begin(), streams.end());
+  descriptors.push_back(file->get());
+  return control_->send(packet, {}, descriptors);
 }
 
 bool SandboxProcess::waits() noexcept {
@@ -188,6 +200,11 @@ void SandboxProcess::onMessage(HelperMessage message) {
     return;
   }
   end_.ready = true;
+  // The helper has done so for what is in the namespace. Nothing that a command waits for makes way for others.
+  if (!reaped_) {
+    const sched_param parameters{};
+    ::sched_setscheduler(bwrap_.id(), SCHED_OTHER, &parameters);
+  }
   setUpText_.reset();  // what comes now, a guest could have written through its pid 1
   setUpTimer_.cancel();
   owner_->onReady();

@@ -17,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "backend/launch/control_channel.h"
 #include "backend/launch/guest_launcher.h"
@@ -68,8 +69,8 @@ class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
   /// Asks the kernel whether it is ready and all of it still lives, whatever the loop has not heard of yet.
   [[nodiscard]] bool waits() noexcept;
 
-  /// After onReady. Errors: kUnavailable.
-  Result<void> send(const LaunchPacket& packet, std::span<const int> descriptors);
+  /// After onReady. `streams`: stdin, stdout, stderr for kLaunchRun, else none. Errors: kUnavailable.
+  Result<void> send(LaunchOperation operation, std::string_view payload, std::span<const int> streams);
 
   /// Ends everything; onEnd follows. Idempotent.
   void kill() noexcept;

@@ -15,8 +15,11 @@ using std::chrono::milliseconds;
 
 // A command is at work with its own start for so long, as far as others should make way for it.
 constexpr milliseconds kYoung{50};
-// After a command's answer was sent, or while one goes on: when the next launch is made ready.
-constexpr milliseconds kAfterAnswer{0};
+// After a command's answer was sent, or while one goes on: when the next launch is made ready. Not at once: what a host
+// asks next, it asks within a millisecond, and the start of a launch keeps the loop busy for a quarter of one. A file
+// that is read right after a command would come three times as late, and commands back to back would take a fourth
+// longer.
+constexpr milliseconds kAfterAnswer{2};
 constexpr milliseconds kWhileRunning{3};
 // After a launch that could not be made ready; the next command finds out why.
 constexpr std::chrono::seconds kAfterFailure{1};

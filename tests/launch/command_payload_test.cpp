@@ -18,7 +18,7 @@ TEST_CASE("the payload is a header and strings", "[payload]") {
   command.arguments = {"", "b"};
   command.workingDirectory = "/workspace";
   command.maxOpenFiles = 9;
-  const std::string payload = commandPayload(command, {256, true});
+  const std::string payload = commandPayload(command, 256);
   LaunchRunHeader header{};
   std::memcpy(&header, payload.data(), sizeof header);
   CHECK(header.argumentCount == 3);
@@ -26,16 +26,14 @@ TEST_CASE("the payload is a header and strings", "[payload]") {
   CHECK(header.fileBytes == LAUNCH_KEEP_LIMIT);
   CHECK(header.openFiles == 9);
   CHECK(header.softOpenFiles == 256);
-  CHECK(header.filterSockets == 1);
   const char strings[] = "/workspace\0prog\0prog\0\0b\0PATH=/usr/bin:/bin\0HOME=/workspace\0PWD=/workspace";
   CHECK(payload.substr(sizeof header) == std::string(strings, sizeof strings));
 }
 
 TEST_CASE("what is not asked of the helper it leaves alone", "[payload]") {
   LaunchRunHeader header{};
-  const std::string payload = commandPayload({}, {0, false});
+  const std::string payload = commandPayload({}, 0);
   std::memcpy(&header, payload.data(), sizeof header);
   CHECK(header.softOpenFiles == LAUNCH_KEEP_LIMIT);
   CHECK(header.openFiles == LAUNCH_KEEP_LIMIT);
-  CHECK(header.filterSockets == 0);
 }

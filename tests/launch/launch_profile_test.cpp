@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/launch/launch_helper/launch_protocol.h"
 #include "backend/launch/launch_profile.h"
 
 using namespace stitchkit;
@@ -116,10 +117,10 @@ TEST_CASE("the argument block ends each argument with NUL", "[profile]") {
 TEST_CASE("sockets are filtered where the network is denied", "[profile]") {
   LaunchProfile profile = sample();
   profile.softOpenFiles = 1024;
-  CHECK(PreparedProfile("/usr/bin/bwrap", profile, {}).helperDuties().filterSockets);
-  CHECK(PreparedProfile("/usr/bin/bwrap", profile, {}).helperDuties().softOpenFiles == 1024);
+  CHECK(PreparedProfile("/usr/bin/bwrap", profile, {}).helperArgument() == std::string(LAUNCH_FILTER_SOCKETS));
+  CHECK(PreparedProfile("/usr/bin/bwrap", profile, {}).softOpenFiles() == 1024);
   profile.network = NetworkMode::kHost;
-  CHECK(!PreparedProfile("/usr/bin/bwrap", profile, {}).helperDuties().filterSockets);
+  CHECK(PreparedProfile("/usr/bin/bwrap", profile, {}).helperArgument() == std::string(LAUNCH_ALL_SOCKETS));
 }
 
 TEST_CASE("the machine's system directories are found", "[profile]") {

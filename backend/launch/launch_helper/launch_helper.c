@@ -33,6 +33,13 @@ struct Strings {
   char* end;
 };
 
+/* The pages of both are there before a command comes. */
+static union {
+  struct LaunchPacket packet;
+  char bytes[LAUNCH_PACKET_BYTES];
+} received;
+static char* fewStrings[512];
+
 static int sendWithDescriptor(const void* bytes, size_t size, int fd) {
   struct iovec part = {(void*)bytes, size};
   union DescriptorControl control;
@@ -86,42 +93,61 @@ static void sayReady(void) {
   close(init);
 }
 
-/* Exits silently when the sidecar is gone. */
-static void receivePacket(struct LaunchPacket* packet, int* descriptors) {
-  struct iovec part = {packet, sizeof *packet};
+/* Exits silently when the sidecar is gone. Returns how many bytes of payload came with the packet. */
+static size_t receivePacket(int* descriptors) {
+  struct iovec part = {received.bytes, sizeof received.bytes};
   union DescriptorControl control;
   struct msghdr message = {
       .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-  ssize_t received;
+  ssize_t size;
   do {
-    received = recvmsg(LAUNCH_CONTROL_FD, &message, MSG_CMSG_CLOEXEC);
-  } while (received < 0 && errno == EINTR);
-  if (received <= 0) {
+    size = recvmsg(LAUNCH_CONTROL_FD, &message, MSG_CMSG_CLOEXEC);
+  } while (size < 0 && errno == EINTR);
+  if (size <= 0) {
     _exit(126);
   }
-  const struct cmsghdr* header = CMSG_FIRSTHDR(&message);
-  const size_t wanted = packet->operation == kLaunchRun ? kMaxDescriptors : 1;
-  if (received != sizeof *packet || packet->magic != LAUNCH_MAGIC || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
-      header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
-      header->cmsg_len != CMSG_LEN(wanted * sizeof(int))) {
+  if ((size_t)size < sizeof received.packet || received.packet.magic != LAUNCH_MAGIC ||
+      (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
     failWith(kLaunchStepProtocol, EPROTO);
   }
-  memcpy(descriptors, CMSG_DATA(header), wanted * sizeof(int));
+  const size_t payload = (size_t)size - sizeof received.packet;
+  const size_t wanted = (received.packet.operation == kLaunchRun ? kStreams : 0) + (payload == 0 ? 1 : 0);
+  const struct cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (wanted == 0 ? header != NULL
+                  : header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+                        header->cmsg_len != CMSG_LEN(wanted * sizeof(int))) {
+    failWith(kLaunchStepProtocol, EPROTO);
+  }
+  if (wanted != 0) {
+    memcpy(descriptors, CMSG_DATA(header), wanted * sizeof(int));
+  }
+  return payload;
 }
 
-/* Maps the payload; what lies behind `headerBytes` is strings. The seals keep the pages from vanishing under us. */
-static char* mapPayload(int fd, uint64_t size, size_t headerBytes, struct Strings* strings) {
+/* The seals keep the pages from vanishing under us. */
+static char* mapPayload(int fd, uint64_t size) {
   struct stat status;
   const int seals = fcntl(fd, F_GET_SEALS);
   if (seals < 0 || (seals & (F_SEAL_SHRINK | F_SEAL_WRITE)) != (F_SEAL_SHRINK | F_SEAL_WRITE) ||
-      fstat(fd, &status) != 0 || status.st_size < 0 || (uint64_t)status.st_size != size || size <= headerBytes) {
+      fstat(fd, &status) != 0 || status.st_size < 0 || (uint64_t)status.st_size != size || size == 0) {
     failWith(kLaunchStepProtocol, EPROTO);
   }
-  char* payload = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+  char* payload = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE, fd, 0);
   if (payload == MAP_FAILED) {
     fail(kLaunchStepProtocol);
   }
   close(fd);
+  return payload;
+}
+
+/* What lies behind `headerBytes` is strings. `inPacket` bytes came with the packet; when that is none, `fd` has them.
+ */
+static char* takePayload(size_t inPacket, int fd, size_t headerBytes, struct Strings* strings) {
+  const uint64_t size = received.packet.payloadBytes;
+  char* payload = inPacket != 0 ? received.bytes + sizeof received.packet : mapPayload(fd, size);
+  if ((inPacket != 0 && inPacket != size) || size <= headerBytes) {
+    failWith(kLaunchStepProtocol, EPROTO);
+  }
   strings->at = payload + headerBytes;
   strings->end = payload + size;
   if (strings->end[-1] != '\0') {
@@ -162,9 +188,11 @@ static void resetSignals(void) {
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
 }
 
-/* A launch that was made ready ahead of time was so in the background. By system call, since musl has none. */
+/* A launch that was made ready ahead of time was so in the background. What is left of it is a command's: this process,
+ * and init, which has to tell of its end. By system call, since musl has none. */
 static void leaveBackground(void) {
   const struct sched_param parameters = {0};
+  syscall(SYS_sched_setscheduler, 1, SCHED_OTHER, &parameters);
   syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &parameters);
 }
 
@@ -192,9 +220,9 @@ static void applySoftOpenFiles(uint64_t value) {
 }
 
 /* bwrap's init asks to die with its parent only after it has forked us. Until then, a dying sidecar would take the
- * outer bwrap and leave the namespace alive, so nothing of a guest may run before. There is no event for it; but the
- * first thing that init sleeps in is the wait for its children, which comes after. Nearly always it is there already.
- */
+ * outer bwrap and leave the namespace alive, so nothing of a guest may run before, and the sidecar has no word of us
+ * until then: a packet comes from one that lives after it. There is no event for it; but the first thing that init
+ * sleeps in is the wait for its children, which comes after. Nearly always it is there already. */
 static void awaitInit(void) {
   for (;;) {
     char text[256];
@@ -215,10 +243,6 @@ static void awaitInit(void) {
       break;
     }
     sched_yield();
-  }
-  char unused;
-  if (recv(LAUNCH_CONTROL_FD, &unused, sizeof unused, MSG_DONTWAIT | MSG_PEEK) == 0) {
-    _exit(126);
   }
 }
 
@@ -256,16 +280,17 @@ static void execByShell(char* program, uint32_t count, char** arguments) {
   errno = ENOEXEC; /* what is wrong is the program, not the shell */
 }
 
-static _Noreturn void run(const struct LaunchPacket* packet, const int* descriptors) {
+static _Noreturn void run(size_t inPacket, const int* descriptors) {
   struct LaunchRunHeader header;
   struct Strings strings;
-  const char* payload = mapPayload(descriptors[kStreams], packet->payloadBytes, sizeof header, &strings);
+  const char* payload = takePayload(inPacket, descriptors[kStreams], sizeof header, &strings);
   memcpy(&header, payload, sizeof header);
   const uint64_t entries = (uint64_t)header.argumentCount + header.environmentCount + 2;
-  if (header.argumentCount == 0 || entries > packet->payloadBytes) { /* each string has a byte at least */
+  if (header.argumentCount == 0 || entries > received.packet.payloadBytes) { /* each string has a byte at least */
     failWith(kLaunchStepProtocol, EPROTO);
   }
-  char** arguments = calloc(entries, sizeof *arguments);
+  char** arguments =
+      entries <= sizeof fewStrings / sizeof *fewStrings ? fewStrings : calloc(entries, sizeof *arguments);
   if (arguments == NULL) {
     fail(kLaunchStepProtocol);
   }
@@ -286,16 +311,9 @@ static _Noreturn void run(const struct LaunchPacket* packet, const int* descript
   if (chdir(directory) != 0) {
     fail(kLaunchStepDirectory);
   }
-  umask(022);
-  resetSignals();
-  leaveBackground();
-  awaitInit();
   applyLimit(RLIMIT_FSIZE, header.fileBytes);
   applySoftOpenFiles(header.softOpenFiles);
   applyLimit(RLIMIT_NOFILE, header.openFiles);
-  if (header.filterSockets && installSocketFilter() != 0) {
-    fail(kLaunchStepFilter);
-  }
   execvp(program, arguments);
   if (errno == ENOEXEC) {
     execByShell(program, header.argumentCount, arguments);
@@ -303,38 +321,49 @@ static _Noreturn void run(const struct LaunchPacket* packet, const int* descript
   failExec();
 }
 
-static _Noreturn void fileOperation(const struct LaunchPacket* packet, int payloadFd) {
+static _Noreturn void fileOperation(size_t inPacket, int payloadFd) {
   struct LaunchPathHeader header;
   struct Strings strings;
-  const char* payload = mapPayload(payloadFd, packet->payloadBytes, sizeof header, &strings);
+  const char* payload = takePayload(inPacket, payloadFd, sizeof header, &strings);
   memcpy(&header, payload, sizeof header);
   char* path = takeString(&strings);
   if (path[0] != '/') {
     failWith(kLaunchStepProtocol, EPROTO);
   }
-  umask(022);
-  awaitInit();
   int fd = -1;
   const int failed =
-      packet->operation == kLaunchOpen ? (fd = openInGuest(path, &header)) < 0 : removeInGuest(path) != 0;
+      received.packet.operation == kLaunchOpen ? (fd = openInGuest(path, &header)) < 0 : removeInGuest(path) != 0;
   report(kLaunchStepFile, failed ? errno : 0, 0, fd);
   _exit(0);
 }
 
-int main(void) {
-  struct LaunchPacket packet = {0, 0, 0};
-  int descriptors[kMaxDescriptors];
-  if (fcntl(LAUNCH_CONTROL_FD, F_SETFD, FD_CLOEXEC) != 0) {
+/* All that is the same for every command, so that none has to wait for it. */
+static void prepare(int filterSockets) {
+  umask(022);
+  resetSignals();
+  awaitInit();
+  leaveBackground();
+  if (filterSockets && installSocketFilter() != 0) {
+    fail(kLaunchStepFilter);
+  }
+  memset(received.bytes, 1, sizeof received.bytes);
+  memset(fewStrings, 1, sizeof fewStrings);
+}
+
+int main(int argc, char** argv) {
+  int descriptors[kMaxDescriptors] = {-1, -1, -1, -1};
+  if (fcntl(LAUNCH_CONTROL_FD, F_SETFD, FD_CLOEXEC) != 0 || argc != 2) {
     _exit(126); /* not started by the sidecar */
   }
+  prepare(strcmp(argv[1], LAUNCH_ALL_SOCKETS) != 0);
   sayReady();
-  receivePacket(&packet, descriptors);
-  switch (packet.operation) {
+  const size_t inPacket = receivePacket(descriptors);
+  switch (received.packet.operation) {
     case kLaunchRun:
-      run(&packet, descriptors);
+      run(inPacket, descriptors);
     case kLaunchOpen:
     case kLaunchRemove:
-      fileOperation(&packet, descriptors[0]);
+      fileOperation(inPacket, descriptors[0]);
     default:
       failWith(kLaunchStepProtocol, EPROTO);
   }

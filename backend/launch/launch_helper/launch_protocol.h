@@ -2,9 +2,10 @@
  *
  * Both are parts of one binary, so there is no version and no byte order to agree on. The socket is SOCK_SEQPACKET:
  * 1. helper -> sidecar: LaunchReady and one descriptor, a pidfd of the PID namespace's init. It means: set-up is
- *    done, nothing of a guest runs yet.
- * 2. sidecar -> helper: LaunchPacket and descriptors (kLaunchRun: stdin, stdout, stderr, payload; else: payload).
- *    The payload is a sealed memory file: a header, then strings that each end in NUL.
+ *    done, the sandbox dies with the sidecar, nothing of a guest runs yet.
+ * 2. sidecar -> helper: LaunchPacket, the payload behind it, and for kLaunchRun stdin, stdout and stderr. The payload
+ * is a header, then strings that each end in NUL. One that is too large for the message comes as one more descriptor,
+ *    the last, instead: a sealed memory file.
  * 3. helper -> sidecar: at most one LaunchReport. For kLaunchRun the end of the socket without one means that the
  *    program runs (the helper's end closes itself at exec).
  * When the sidecar is gone before 2, the helper exits and nothing has run. */
@@ -16,6 +17,11 @@
 /* The helper's end of the socket; bwrap passes it on. */
 #define LAUNCH_CONTROL_FD 3
 #define LAUNCH_MAGIC 0x6c6b7473u
+/* The helper's only argument: whether what runs gets the filter of socket_filter.h. A guest may know. */
+#define LAUNCH_FILTER_SOCKETS "filter-sockets"
+#define LAUNCH_ALL_SOCKETS "all-sockets"
+/* The most that a packet and the payload behind it may be. */
+#define LAUNCH_PACKET_BYTES 4096
 /* A limit that stays as it is. */
 #define LAUNCH_KEEP_LIMIT UINT64_MAX
 
@@ -54,8 +60,6 @@ struct LaunchRunHeader {
   uint64_t openFiles; /* RLIMIT_NOFILE */
   /* RLIMIT_NOFILE's soft limit, at most the hard one, which stays; before openFiles. */
   uint64_t softOpenFiles;
-  uint32_t filterSockets; /* not 0: socket_filter.h */
-  uint32_t reserved;
 };
 
 /* Strings: an absolute path in the guest's view. The first three members belong to kLaunchOpen. */
