@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { createSandboxCodingTools, SandboxError } from 'stitchkit-sandbox-client';
 import { makeBackend, openHandle } from './support/backend.mjs';
 import { until } from './support/processes.mjs';
+import { soon } from './support/sidecar.mjs';
 
 let shared;
 let handle;
@@ -352,5 +353,26 @@ describe('after the end of the handle', () => {
     await ended.stop();
     await assert.rejects(listing, { code: 'SANDBOX_UNAVAILABLE' });
     await until(() => signals[0].aborted, 'the end of the signal of authorize');
+  });
+
+  test('stop does not wait behind the calls that it ends, however many they are', async () => {
+    const ended = await openHandle(shared.backend);
+    let asked = 0;
+    const { tools, call } = openTools({
+      authorize: () => {
+        asked += 1;
+        return new Promise(() => {});
+      },
+    }, ended);
+    await tools.ready;
+    // More than the sidecar takes at a time, and more than the client sends.
+    const calls = Promise.allSettled(Array.from({ length: 1200 }, () => call('list_directory', {})));
+    await until(() => asked > 0, 'a question to authorize');
+    await soon(ended.stop(), 'stop');
+    for (const { status, reason } of await soon(calls, 'the end of all calls')) {
+      assert.equal(status, 'rejected');
+      assert.equal(reason.code, 'SANDBOX_UNAVAILABLE');
+    }
+    assert.equal((await openTools({ authorize: allow }).call('read_file', { path: 'seed.txt' })).text, 'seed');
   });
 });
