@@ -4,6 +4,7 @@
 #include "bench/unprivileged_home.h"
 
 #include <signal.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -19,34 +20,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kHelp =
-    "Usage: sandbox-bench [--sidecar PROGRAM] [--quick] [--gateway]\n"
+    "Usage: sandbox-bench [--sidecar PROGRAM] [--quick] [--gateway | --client]\n"
     "  --sidecar PROGRAM  what to measure (default: stitchkit-sandbox beside this program)\n"
     "  --quick            a tenth of the rounds and of the soak, to see that it works\n"
     "  --gateway          the rows of the gateway, and no others\n"
+    "  --client           the rows of the JavaScript client, and no others\n"
     "Started by root, everything runs as nobody. Files go below TMPDIR (default /tmp) and are removed.\n";
-
-struct Options {
-  fs::path sidecar = fs::read_symlink("/proc/self/exe").parent_path() / "stitchkit-sandbox";
-  Effort effort;
-  bool onlyGateway = false;
-};
-
-/// nullopt when the arguments make no sense.
-std::optional<Options> parseOptions(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--quick") == 0) {
-      options.effort = {30, 1000, 10000};
-    } else if (std::strcmp(argv[i], "--gateway") == 0) {
-      options.onlyGateway = true;
-    } else if (std::strcmp(argv[i], "--sidecar") == 0 && i + 1 < argc) {
-      options.sidecar = argv[++i];
-    } else {
-      return std::nullopt;
-    }
-  }
-  return options;
-}
 
 std::vector<Row> allRows(Setting& setting) {
   std::vector<Row> rows;
@@ -56,7 +35,7 @@ std::vector<Row> allRows(Setting& setting) {
   for (const auto& row : {residentRow, startRow, runRow, readRow, writeRow}) {
     rows.push_back(row(setting));
   }
-  for (const auto& several : {mebibyteRows, toolRows, gatewayRows}) {
+  for (const auto& several : {mebibyteRows, toolRows, gatewayRows, clientRows}) {
     add(several(setting));
   }
   for (const auto& row : {pipelineRow, templateRow, soakRow}) {
@@ -65,22 +44,62 @@ std::vector<Row> allRows(Setting& setting) {
   return rows;
 }
 
+struct Options {
+  fs::path sidecar = fs::read_symlink("/proc/self/exe").parent_path() / "stitchkit-sandbox";
+  Effort effort;
+  std::vector<Row> (*rows)(Setting&) = allRows;
+};
+
+/// nullopt when the arguments make no sense.
+std::optional<Options> parseOptions(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--quick") == 0) {
+      options.effort = {30, 1000, 10000};
+    } else if (std::strcmp(argv[i], "--gateway") == 0) {
+      options.rows = gatewayRows;
+    } else if (std::strcmp(argv[i], "--client") == 0) {
+      options.rows = clientRows;
+    } else if (std::strcmp(argv[i], "--sidecar") == 0 && i + 1 < argc) {
+      options.sidecar = argv[++i];
+    } else {
+      return std::nullopt;
+    }
+  }
+  return options;
+}
+
+// What an ordinary user has to get at. The client's modules: its manifest makes them ECMAScript modules.
+std::vector<fs::path> lent(const fs::path& sidecar) {
+  const fs::path sources = SANDBOX_SOURCES;
+  std::vector<fs::path> all{sidecar, SANDBOX_HTTP_CLIENT, SANDBOX_HOSTILE_CLIENT, sources / "client" / "package.json",
+                            sources / "client" / "src"};
+  for (const char* script :
+       {"client_host.mjs", "guest_launcher.mjs", "node_launcher.mjs", "raw_lines.mjs", "timed_actions.mjs"}) {
+    all.push_back(sources / "bench" / script);
+  }
+  return all;
+}
+
 void measure(const Options& options) {
-  const fs::path script = SANDBOX_NODE_LAUNCHER;
-  const UnprivilegedHome home({options.sidecar, script, SANDBOX_HTTP_CLIENT, SANDBOX_HOSTILE_CLIENT});
+  const UnprivilegedHome home(lent(options.sidecar));
   DirectLaunch direct(home.path() / "direct");
-  const std::unique_ptr<NodeLauncher> node = NodeLauncher::find(home.path() / script.filename(), direct.profile());
-  if (node == nullptr) {
-    std::fputs("no node on the PATH: the column of the Node launcher stays empty\n", stderr);
+  const std::string node = findNode();
+  std::optional<NodeScript> launcher;
+  if (node.empty()) {
+    std::fputs("no node of version 20 or later on the PATH: what takes one is not measured\n", stderr);
+  } else {
+    launcher.emplace(node, home.path() / "node_launcher.mjs", nlohmann::json(direct.profile()));
   }
 
   const fs::path program = home.path() / options.sidecar.filename();
   const fs::path state = home.path() / "state";
   Sidecar sidecar(program, state, Transport::kPipes);
   const std::string session = openSession(sidecar);
-  Setting setting{options.effort, program, home.path(), state, sidecar, session, direct, node.get()};
+  Setting setting{
+      options.effort, program, home.path(), state, sidecar, session, direct, node, launcher ? &*launcher : nullptr};
 
-  const std::vector<Row> rows = options.onlyGateway ? gatewayRows(setting) : allRows(setting);
+  const std::vector<Row> rows = options.rows(setting);
   sidecar.end();
   printTable(rows);
 }

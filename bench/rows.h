@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bench/direct_launch.h"
-#include "bench/node_launcher.h"
+#include "bench/node_script.h"
 #include "bench/sidecar.h"
 #include "bench/table.h"
 
@@ -29,7 +29,8 @@ struct Setting {
   Sidecar& sidecar;
   std::string session;
   DirectLaunch& direct;
-  NodeLauncher* node;  ///< nullptr: there is no Node.js here
+  std::string nodeProgram;  ///< "": there is no Node.js here
+  NodeScript* node;         ///< node_launcher.mjs; nullptr without Node.js
 };
 
 /// Makes a template and a session of it under deny-all; the handle.
@@ -51,6 +52,8 @@ Row templateRow(Setting& setting);
 std::vector<Row> toolRows(Setting& setting);
 /// The gateway, in a sidecar of its own.
 std::vector<Row> gatewayRows(Setting& setting);
+/// The JavaScript client, in a sidecar of its own; without figures where there is no Node.js.
+std::vector<Row> clientRows(Setting& setting);
 Row soakRow(Setting& setting);
 
 }  // namespace stitchkit::bench

@@ -10,8 +10,15 @@ namespace {
 
 using Cells = std::array<std::string, 7>;
 
+const char* verdictOf(const Row& row) {
+  if (!row.met) {
+    return "not measured";
+  }
+  return *row.met ? "met" : "MISSED";
+}
+
 Cells cellsOf(const Row& row) {
-  return {row.what, row.sidecar, row.comparedTo, row.figure, row.target, row.met ? "met" : "MISSED", row.node};
+  return {row.what, row.sidecar, row.comparedTo, row.figure, row.target, verdictOf(row), row.node};
 }
 
 void printLine(const Cells& cells, const std::array<std::size_t, 7>& widths) {
@@ -40,8 +47,10 @@ void printTable(const std::vector<Row>& rows) {
   for (const Cells& cells : lines) {
     printLine(cells, widths);
   }
-  const auto met = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.met; });
-  std::printf("%td of %zu targets met\n", met, rows.size());
+  const auto met = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.met == true; });
+  const auto open = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return !row.met; });
+  std::printf("%td of %zu targets met", met, rows.size());
+  std::printf(open == 0 ? "\n" : ", %td not measured\n", open);
 }
 
 std::string formatNumber(double value, int digits, const std::string& unit) {

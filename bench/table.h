@@ -1,6 +1,7 @@
 // The one table that the benchmark prints.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,11 @@ struct Row {
   std::string comparedTo;  ///< what it is set against, with its median
   std::string figure;      ///< what the target speaks of
   std::string target;
-  bool met = false;
-  std::string node;  ///< the Node launcher's median for the same, and how many times ours it is
+  std::optional<bool> met;  ///< nullopt: it was not measured, and `figure` says why
+  std::string node;         ///< the Node launcher's median for the same, and how many times ours it is
 };
 
-/// Prints `rows` on stdout, in columns, and a last line that says how many targets were met.
+/// Prints `rows` on stdout, in columns, and a last line that says how many targets were met, and how many not measured.
 void printTable(const std::vector<Row>& rows);
 
 /// "1.23 ms", "45.6 us": three digits and the unit that suits.

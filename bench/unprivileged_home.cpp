@@ -23,6 +23,14 @@ void check(int result, const char* what) {
   }
 }
 
+// An ordinary user gets at the files and, in the end, removes the folders.
+void lend(const fs::path& copy) {
+  check(chmod(copy.c_str(), 0755), "chmod");
+  if (geteuid() == 0) {
+    check(chown(copy.c_str(), kNobody, kNobody), "chown");
+  }
+}
+
 }  // namespace
 
 UnprivilegedHome::UnprivilegedHome(const std::vector<fs::path>& programs) {
@@ -35,8 +43,13 @@ UnprivilegedHome::UnprivilegedHome(const std::vector<fs::path>& programs) {
   check(chmod(path_.c_str(), 0711), "chmod");
   for (const fs::path& program : programs) {
     const fs::path copy = path_ / program.filename();
-    fs::copy_file(program, copy);
-    check(chmod(copy.c_str(), 0755), "chmod");
+    fs::copy(program, copy, fs::copy_options::recursive);
+    lend(copy);
+    if (fs::is_directory(copy)) {
+      for (const fs::directory_entry& entry : fs::recursive_directory_iterator(copy)) {
+        lend(entry.path());
+      }
+    }
   }
   if (geteuid() == 0) {
     check(chown(path_.c_str(), kNobody, kNobody), "chown");

@@ -10,7 +10,8 @@ namespace stitchkit::bench {
 /// constructor on, and the directory is nobody's. Make it before threads.
 class UnprivilegedHome {
  public:
-  /// Copies `programs` into the directory: where they stand, an ordinary user may not get at them.
+  /// Copies `programs`, files or whole folders, into the directory: where they stand, an ordinary user may not get at
+  /// them.
   explicit UnprivilegedHome(const std::vector<std::filesystem::path>& programs);
   UnprivilegedHome(const UnprivilegedHome&) = delete;
   UnprivilegedHome& operator=(const UnprivilegedHome&) = delete;

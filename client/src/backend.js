@@ -106,7 +106,7 @@ class Backend {
   async prewarm(input = {}) {
     const params = templateParams(input);
     const sidecar = await this.#owner.get();
-    return sidecar.request('backend.prewarm', params);
+    return await sidecar.request('backend.prewarm', params);
   }
 
   async create({ template, network, state, resources } = {}) {

@@ -59,7 +59,7 @@ class Toolset {
   async call({ name, method }, { input, signal }) {
     if (this.#id === undefined) await this.ready;
     const keepResult = name === 'run_command'; // its result says `cancelled`
-    return this.#sidecar.request(method, { toolset: this.#id, input }, { signal, keepResult });
+    return await this.#sidecar.request(method, { toolset: this.#id, input }, { signal, keepResult });
   }
 }
 

@@ -18,13 +18,6 @@ function asWireError(error) {
     : { code: -32603, message: 'The host failed', data: { code: 'INTERNAL_SERVER_ERROR' } };
 }
 
-// So that an error says which call of the host has failed, not which bytes told it.
-function stackFrom(error, caller) {
-  const [, ...frames] = caller.stack?.split('\n') ?? [];
-  error.stack = [`${error.name}: ${error.message}`, ...frames].join('\n');
-  return error;
-}
-
 /** JSON-RPC over lines, both directions. Knows no method but `$/cancelRequest`. */
 export class Connection {
   #write;
@@ -58,14 +51,20 @@ export class Connection {
    * aborted before. `accept(result)` is called before anything is read that the sidecar sent later. `urgent` requests
    * do not wait behind others.
    */
-  request(method, params, { signal, keepResult = false, accept, urgent = false } = {}) {
+  async request(method, params, options) {
+    const { result, failure } = await this.#exchange(method, params, options);
+    // Made here, where the engine knows who awaits: its stack says which call of the host has failed.
+    if (failure) throw failure();
+    return result;
+  }
+
+  #exchange(method, params, { signal, keepResult = false, accept, urgent = false } = {}) {
     return new Promise((resolve, reject) => {
       if (this.#closedBy) throw copyOf(this.#closedBy);
       if (signal?.aborted && !keepResult) throw signal.reason;
       const id = ++this.#lastId;
       const text = encodeMessage({ jsonrpc: '2.0', id, method, params }, this.#limits);
       const entry = { id, text, resolve, reject, signal, keepResult, accept };
-      Error.captureStackTrace?.(entry, this.request);
       if (signal) {
         entry.onAbort = () => this.#abort(entry);
         signal.addEventListener('abort', entry.onAbort, { once: true });
@@ -100,7 +99,8 @@ export class Connection {
     for (const controller of this.#answering.values()) controller.abort(error);
     for (const entry of left) {
       this.#forget(entry);
-      entry.reject(entry.signal?.aborted ? entry.signal.reason : stackFrom(copyOf(error), entry));
+      if (entry.signal?.aborted) entry.reject(entry.signal.reason);
+      else entry.resolve({ failure: () => copyOf(error) });
     }
     if (left.length > 0) this.#hooks.busy(false);
   }
@@ -166,9 +166,9 @@ export class Connection {
     if (entry.signal?.aborted && !(entry.keepResult && message.error === undefined)) {
       entry.reject(entry.signal.reason);
     } else if (message.error !== undefined) {
-      entry.reject(stackFrom(fromWire(message.error), entry));
+      entry.resolve({ failure: () => fromWire(message.error) });
     } else {
-      entry.resolve(message.result);
+      entry.resolve({ result: message.result });
     }
     this.#settled();
   }

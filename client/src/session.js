@@ -46,7 +46,7 @@ export class SidecarSession {
   }
 
   async run(command, { signal, stdin } = {}) {
-    return this.#request('session.run', { command, ...(stdin && { stdin: content(stdin) }) }, { signal });
+    return await this.#request('session.run', { command, ...(stdin && { stdin: content(stdin) }) }, { signal });
   }
 
   async spawn(command, { signal, stdin } = {}) {
@@ -63,7 +63,7 @@ export class SidecarSession {
     await this.#request('session.setNetworkPolicy', { network });
   }
 
-  async #request(method, params, options) {
+  #request(method, params, options) {
     return this.#sidecar.request(method, { handle: this.#handle, ...params }, options);
   }
 }

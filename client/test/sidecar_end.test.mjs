@@ -110,7 +110,9 @@ describe('a sidecar that is killed', () => {
     const made = openBackend(t);
     const handle = await openHandle(made.backend);
     const marker = newMarker();
-    const calls = [1, 2].map(() => handle.session.run(shell('sleep 1000; true', { marker })));
+    const calls = [1, 2].map(async () => {
+      await handle.session.run(shell('sleep 1000; true', { marker })); // an awaiting caller is named in the stack
+    });
     const failures = Promise.all(calls.map((call) => call.catch((error) => error)));
     await until(() => pidsWithArgument(marker).length >= 2, 'two commands');
     await killSidecar(made);

@@ -87,9 +87,14 @@ TEST_CASE("results that nobody asks for take bounded memory, of the session that
   Session modest(sidecar);
   Session greedy(sidecar);
   const auto spawn = [&](Session& session, const std::string& bytes) {
-    Json params = session.commandParams({"/usr/bin/head", "-c", bytes, "/dev/zero"});
+    // The file tells that it has written all, in whatever order the machine does things.
+    const std::string done = session.hostWorkspace() + "/done";
+    Json params = session.commandParams({"/bin/sh", "-c", "head -c " + bytes + " /dev/zero; : > done"});
     params["command"]["maxOutputBytes"] = 60000000;
-    return sidecar.call("session.spawn", params).at("process");
+    const Json process = sidecar.call("session.spawn", params).at("process");
+    REQUIRE(eventually([&] { return ::access(done.c_str(), F_OK) == 0; }, Milliseconds(30000)));
+    REQUIRE(::unlink(done.c_str()) == 0);
+    return process;
   };
   const Json small = spawn(modest, "1000");
   const Json told = spawn(modest, "2000");
@@ -97,7 +102,7 @@ TEST_CASE("results that nobody asks for take bounded memory, of the session that
   std::vector<Json> large;
   for (int i = 0; i < 3; ++i) {
     large.push_back(spawn(greedy, "50000000"));
-    REQUIRE(noGuestSoon("50000000", Milliseconds(30000)));
+    REQUIRE(noGuestSoon("head -c 50000000"));
     REQUIRE(greedy.run({"/bin/true"}).exitCode == 0);  // by now the sidecar has seen the end as well
   }
   const Json refused = sidecar.callError("process.result", {{"process", large.front()}});

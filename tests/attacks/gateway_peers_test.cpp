@@ -54,7 +54,8 @@ TEST_CASE("a request line or a header without an end is refused, and takes no me
   CHECK(now.guest.ask() == "200");
 }
 
-TEST_CASE("sixteen clients that send their header a byte at a time keep nobody waiting, and have five seconds") {
+TEST_CASE("sixteen clients that send their header a byte at a time keep nobody waiting, and have five seconds",
+          "[waits]") {
   Attacked now(GENERATE(from_range(startModes())));
   const MemoryGrowth growth(now.sidecar);
   const std::string said = now.guest.run("dribble", {"16"});
@@ -64,7 +65,8 @@ TEST_CASE("sixteen clients that send their header a byte at a time keep nobody w
   CHECK(growth.kib() < kGrowthKib);
 }
 
-TEST_CASE("sixteen bodies that never end take the places of their own session, for thirty seconds", "[deadline]") {
+TEST_CASE("sixteen bodies that never end take the places of their own session, for thirty seconds",
+          "[deadline][bodies]") {
   Attacked now;
   GatewayGuest other(now.sidecar, now.upstream);
   const MemoryGrowth growth(now.sidecar);
@@ -107,7 +109,7 @@ TEST_CASE("bodies over the limit are refused, declared or not, sixteen at once; 
   CHECK(growth.kib() < 4 * kGrowthKib);  // what is passed on is held for a moment, and not all at once
 }
 
-TEST_CASE("a hundred connections without a byte keep nobody waiting") {
+TEST_CASE("a hundred connections without a byte keep nobody waiting", "[waits]") {
   Attacked now;
   GatewayGuest other(now.sidecar, now.upstream);
   const auto idle = now.guest.spawn("idle", {"100"});
@@ -118,7 +120,7 @@ TEST_CASE("a hundred connections without a byte keep nobody waiting") {
   CHECK(now.sidecar.outputBytes(Milliseconds(60000)) == "over=100\n");
 }
 
-TEST_CASE("clients that vanish free their places, whatever the upstream does") {
+TEST_CASE("clients that vanish free their places, whatever the upstream does", "[waits]") {
   Attacked now(GENERATE(from_range(startModes())));
   const ProcessCounters before = countersOf(now.sidecar.pid());
   for (const char* path : {"/hang", "/mebibyte"}) {
@@ -135,7 +137,7 @@ TEST_CASE("clients that vanish free their places, whatever the upstream does") {
   CHECK(eventually([&] { return countersOf(now.sidecar.pid()).threads <= before.threads; }, Milliseconds(30000)));
 }
 
-TEST_CASE("clients that do not read their answers lose their places in time", "[deadline]") {
+TEST_CASE("clients that do not read their answers lose their places in time", "[deadline][answers]") {
   Attacked now;
   GatewayGuest other(now.sidecar, now.upstream);
   const std::size_t seen = now.upstream.count();
@@ -163,7 +165,7 @@ TEST_CASE("a session that floods its gateway does not keep another from its own"
   CHECK(eventually([&] { return now.guest.ask() == "200"; }));
 }
 
-TEST_CASE("descriptors that a guest passes to the gateway do not stay there") {
+TEST_CASE("descriptors that a guest passes to the gateway do not stay there", "[waits]") {
   Attacked now(GENERATE(from_range(startModes())));
   // The upstream's connection that the warming up has left must have gone: it would hide one.
   long before = 0;

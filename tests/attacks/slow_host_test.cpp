@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <thread>
 
 namespace stitchkit::testing {
@@ -36,17 +37,23 @@ TEST_CASE("while the host does not read: memory is bounded, deadlines fire; then
   for (int i = 0; i < kRuns; ++i) {
     requests.push_back(sidecar.request("session.run", session.commandParams({"/bin/cat", "big"})));
   }
+  // It writes when it has begun: a slow machine may not show it to us before its deadline.
   const std::string late = "60.0" + uniqueDigits();
-  const auto deadline =
-      sidecar.request("session.run", session.commandParams({"/bin/sleep", late}, {{"timeoutMs", 2000}}));
-  REQUIRE(eventually([&] { return !guestsAlive(late).empty(); }));
+  const auto deadline = sidecar.request(
+      "session.run",
+      session.commandParams({"/bin/sh", "-c", "echo > begun; sleep " + late + "; :"}, {{"timeoutMs", 2000}}));
   long most = 0;
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  while (std::chrono::steady_clock::now() < until) {
-    most = std::max(most, countersOf(sidecar.pid()).residentKib);
-    std::this_thread::sleep_for(Milliseconds(20));  // between samples
-  }
-  CHECK(guestsAlive(late).empty());          // its deadline has passed, read or not
+  const auto sampleUntil = [&](const std::function<bool()>& condition) {
+    return eventually([&] {
+      most = std::max(most, countersOf(sidecar.pid()).residentKib);
+      return condition();
+    });
+  };
+  REQUIRE(sampleUntil([&] { return ::access((session.hostWorkspace() + "/begun").c_str(), F_OK) == 0; }));
+  CHECK(sampleUntil([&] { return guestsAlive(late).empty(); }));  // its deadline has passed, read or not
+  // And for a while longer, in which an unbounded flood would show.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  sampleUntil([&] { return std::chrono::steady_clock::now() >= until; });
   CHECK_FALSE(guestsAlive(marker).empty());  // held back, not killed
   CAPTURE(before, most);
   if (!isSanitized(sidecar.pid())) {

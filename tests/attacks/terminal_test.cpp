@@ -57,15 +57,20 @@ TEST_CASE("control: the same program types into a terminal that it has") {
   const pid_t child = spawnProgram(options);
   std::string output;
   std::array<char, 4096> buffer{};
-  pollfd waiter{master, POLLIN, 0};
-  while (::poll(&waiter, 1, 500) == 1) {
-    const ssize_t size = ::read(master, buffer.data(), buffer.size());
-    if (size <= 0) {
-      break;
+  const auto takeWhatIsThere = [&] {
+    for (pollfd waiter{master, POLLIN, 0}; ::poll(&waiter, 1, 0) == 1;) {
+      const ssize_t size = ::read(master, buffer.data(), buffer.size());
+      if (size <= 0) {
+        return;
+      }
+      output.append(buffer.data(), static_cast<std::size_t>(size));
     }
-    output.append(buffer.data(), static_cast<std::size_t>(size));
-  }
-  REQUIRE(waitForChild(child, Milliseconds(15000)));
+  };
+  REQUIRE(eventually([&] {
+    takeWhatIsThere();
+    return waitForChild(child, Milliseconds(0)).has_value();
+  }));
+  takeWhatIsThere();
   CAPTURE(output);
   const auto names = succeeded(attemptsOf(output));
   CHECK(names.count("isatty-stdin") == 1);

@@ -129,9 +129,10 @@ TEST_CASE("of an artifact that a killed sidecar was writing nothing can be read"
     const Session session = saved.is_null() ? Session(sidecar) : Session(sidecar, "deny-all", saved);
     saved = session.state();
     ToolClient tools(sidecar, session, rules(kLarge));
-    tools.request("run_command", {{"executable", "yes"}, {"args", {"line"}}});
     const fs::path unfinished = artifactsOf(session) / "unfinished";
-    eventually([&] { return fs::exists(unfinished); });
+    tools.request("run_command", {{"executable", "yes"}, {"args", {"line"}}});
+    // Shorter than forever at first: it may have come and gone between two looks.
+    eventually([&] { return fs::exists(unfinished); }, Milliseconds(1000 * (attempt + 1)));
     sidecar.kill(SIGKILL);
     REQUIRE(sidecar.waitForExit());
     cutShort = fs::exists(unfinished) && fs::file_size(unfinished) < kLarge;

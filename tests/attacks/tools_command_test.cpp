@@ -2,8 +2,6 @@
 #include "tests/attacks/attempts.h"
 #include "tests/attacks/tool_client.h"
 
-#include <signal.h>
-
 #include <catch2/catch.hpp>
 
 namespace stitchkit::testing {
@@ -127,11 +125,8 @@ TEST_CASE("what a command leaves in the background ends with it, and holds nothi
   SpawnOptions plain;
   plain.argv = {hostProgram("leaver"), "0", marker};
   REQUIRE(waitForChild(spawnProgram(plain), Milliseconds(15000)));
-  const std::vector<pid_t> alive = guestsAlive(marker);
-  CHECK(alive.size() == 3);
-  for (const pid_t pid : alive) {
-    ::kill(pid, SIGKILL);
-  }
+  CHECK(guestsAlive(marker).size() == 3);
+  CHECK(killAll(marker));
   CHECK(onlyDescendants({sidecar.pid()}));
 }
 

@@ -222,6 +222,18 @@ std::size_t Upstream::open() const {
       std::count_if(connections_.begin(), connections_.end(), [](const Connection& one) { return !one.ended; }));
 }
 
+bool Upstream::allLeft() const {
+  // Connections are let in in their order. One of our own that is ended has had all earlier ones before it.
+  const UniqueFd own(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  char end = 0;
+  return ::getsockname(listener_.get(), any, &size) == 0 && ::connect(own.get(), any, size) == 0 &&
+         ::shutdown(own.get(), SHUT_WR) == 0 && ::recv(own.get(), &end, 1, 0) == 0 &&
+         eventually([this] { return open() == 0; });
+}
+
 std::string response(std::string_view body, std::string_view headers, std::string_view status) {
   std::string text = "HTTP/1.1 " + std::string(status) + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
                      std::string(headers) + "\r\n";

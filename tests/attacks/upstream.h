@@ -52,8 +52,10 @@ class Upstream {
   [[nodiscard]] std::vector<UpstreamRequest> requests() const;
   [[nodiscard]] std::size_t count() const;
   bool waitForCount(std::size_t least, Milliseconds within = Milliseconds(20000)) const;
-  /// Connections that are open now.
+  /// Connections that are open now. The kernel may hold some that it has not yet accepted.
   [[nodiscard]] std::size_t open() const;
+  /// Whether all who have connected before this call have been let in and have left, soon.
+  [[nodiscard]] bool allLeft() const;
 
  private:
   struct Connection {

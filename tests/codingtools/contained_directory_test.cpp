@@ -297,7 +297,7 @@ TEST_CASE("a lease that a guest holds on its file does not hold us") {
   ::close(ready[1]);
   requirePathError(read, "EAGAIN");
   requirePathError(written, "EAGAIN");
-  CHECK(took < std::chrono::seconds(2));
+  CHECK(took < std::chrono::seconds(15));
 }
 
 TEST_CASE("a full disk is a limit, and leaves the old content") {

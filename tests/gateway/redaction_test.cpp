@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <chrono>
+#include <ctime>
 #include <random>
 #include <string>
 #include <vector>
@@ -396,9 +396,9 @@ TEST_CASE("redaction: a text made to be slow is not", "[redaction][time]") {
     while (text.size() < size) {
       text += unit;
     }
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // the processor's time: others do not count
     redactor.redact(text);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   };
   for (const char* unit : {"a",   "%61", "\\u0061", "%",         "%2",    "\\",       "\\u", "\\ud800", "Q", "YWFh",
                            "Y\n", "%25", "%5C",     "\\\\u0061", "%2561", "%5Cu0061", "+",   "%5",      "=", "\r\n"}) {

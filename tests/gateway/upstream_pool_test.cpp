@@ -37,7 +37,7 @@ class PoolScene {
 /// The connection's other end gets what is written to it.
 bool leadsTo(UpstreamConnection& connection, Wire& end) {
   REQUIRE(connection.write("x").has_value());
-  return end.readable(1000) && end.readExactly(1) == "x";
+  return end.readable(kPatienceMs) && end.readExactly(1) == "x";
 }
 
 TEST_CASE("a kept connection serves its own origin only, and once") {

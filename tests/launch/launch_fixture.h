@@ -60,7 +60,7 @@ int liveSandboxes();
 /// Processes whose command line holds `marker`.
 int processesNamed(const std::string& marker);
 /// Calls `condition` until it holds or `seconds` have passed.
-bool eventually(const std::function<bool()>& condition, double seconds = 5);
+bool eventually(const std::function<bool()>& condition, double seconds = 15);
 int openDescriptors();
 /// Children of this process that wait to be reaped.
 int zombies();

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -184,6 +185,16 @@ bool eventually(const std::function<bool()>& condition, Milliseconds within) {
     std::this_thread::sleep_for(kPause);
   }
   return true;
+}
+
+bool killAll(std::string_view marker) {
+  return eventually([marker] {
+    const auto alive = guestsAlive(marker);
+    for (const pid_t pid : alive) {
+      ::kill(pid, SIGKILL);
+    }
+    return alive.empty();
+  });
 }
 
 bool noGuestSoon(std::string_view marker, Milliseconds within) {

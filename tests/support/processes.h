@@ -50,6 +50,10 @@ void reapOrphans(const std::vector<pid_t>& known);
 /// Asks `condition` until it holds or the time is over; says which.
 bool eventually(const std::function<bool()>& condition, Milliseconds within = Milliseconds(15000));
 
+/// Kills those with `marker` on their command line until there are none; says whether that came. Again and again: one
+/// may have been about to fork, and for a moment of its exec a process has no command line.
+bool killAll(std::string_view marker);
+
 /// No living process with `marker` on its command line, soon.
 bool noGuestSoon(std::string_view marker, Milliseconds within = Milliseconds(15000));
 

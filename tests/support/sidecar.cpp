@@ -75,10 +75,14 @@ std::ostream& operator<<(std::ostream& out, StartAs startAs) {
 }
 
 std::vector<StartAs> startModes() {
-  if (::geteuid() == 0) {
-    return {StartAs::kRoot, StartAs::kOrdinaryUser};
+  if (::geteuid() != 0) {
+    return {StartAs::kOrdinaryUser};
   }
-  return {StartAs::kOrdinaryUser};
+  const char* const modes = std::getenv("STITCHKIT_TEST_START_MODES");
+  if (modes != nullptr && std::string_view(modes) == "1") {
+    return {StartAs::kRoot};
+  }
+  return {StartAs::kRoot, StartAs::kOrdinaryUser};
 }
 
 StateDirectory::StateDirectory(StartAs startAs)

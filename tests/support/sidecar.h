@@ -30,7 +30,7 @@ enum class StartAs { kRoot, kOrdinaryUser };
 std::ostream& operator<<(std::ostream& out, StartAs startAs);
 
 /// The ways that this test process can start one: both as root, only the second else. For Catch2's
-/// `GENERATE(from_range(startModes()))`.
+/// `GENERATE(from_range(startModes()))`. With STITCHKIT_TEST_START_MODES=1 only the first of them.
 std::vector<StartAs> startModes();
 
 /// What the sidecar's stdin and stdout are. Standard error is a pipe in each case.
