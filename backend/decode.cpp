@@ -59,8 +59,8 @@ Result<void> environmentOf(const json::object& object, Command& out) {
     std::string name(member.key());
     std::string value = text(member.value());
     if (name.empty() || name.find('=') != std::string::npos || hasNul(name)) {
-      return fault("command.environment." + excerpt(name, limits::kEchoedCharacters),
-                   "is not a name: it is empty, or holds = or NUL");
+      // Not repeated: it may be a value in the wrong place.
+      return fault("command.environment", "has a name that is empty, or holds = or NUL");
     }
     if (hasNul(value)) {
       return fault("command.environment." + excerpt(name, limits::kEchoedCharacters), "must not hold NUL");

@@ -89,7 +89,8 @@ Result<void> shellOf(const json::object& params, ShellRules& out) {
       const std::string name(each.key());
       const std::string value = text(each.value());
       if (name.empty() || name.find_first_of(std::string("=\0", 2)) != std::string::npos) {
-        return fault(member("environment", name), "is not a name: it is empty, or holds = or NUL");
+        // Not repeated: it may be a value in the wrong place.
+        return fault("environment", "has a name that is empty, or holds = or NUL");
       }
       if (value.find('\0') != std::string::npos) {
         return fault(member("environment", name), "must not hold NUL");
@@ -150,6 +151,11 @@ Result<void> decode(json::object& params, CreateToolsetParams& out) {
     return denied;
   }
   return shellOf(params, out.rules.shell);
+}
+
+Result<void> decode(json::object& params, DeleteToolsetParams& out) {
+  out.toolset = text(params, "toolset");
+  return {};
 }
 
 std::size_t textBytes(const json::value& value) {

@@ -71,6 +71,10 @@ json::value encode(CreatedToolset result) {
   return {{"toolset", result.toolset}, {"tools", std::move(result.tools)}};
 }
 
+json::value encode(DeletedToolset result) {
+  return json::object();
+}
+
 json::value encode(const ReadFileOutput& result) {
   json::object object{{"path", result.path}, {"text", result.text}, {"bytes", result.bytes}};
   if (result.sha256) {

@@ -9,6 +9,10 @@ namespace stitchkit {
 
 namespace {
 
+Error noSuchToolset() {
+  return Error(ErrorKind::kNotFound, "There is no such toolset").withHint("coding.create gives one.");
+}
+
 /// What a stop of the session has ended is told as such.
 template <class T>
 Result<T> settled(const ToolWork& work, Result<T> result) {
@@ -64,6 +68,7 @@ struct CodingTools::Running {
 
 void CodingTools::addMethods(MethodTable& table) {
   addCreate(table);
+  addDelete(table);
   addReadFile(table);
   addTool<WriteFileInput, WriteFileOutput>(table, "write_file", writeFile, parts_.quick);
   addTool<EditFileInput, EditFileOutput>(table, "edit_file", editFile, parts_.patient);
@@ -96,7 +101,7 @@ Result<std::shared_ptr<const Toolset>> CodingTools::create(const std::string& ha
   if (count >= limits::kToolsets) {
     return Error(ErrorKind::kBusy, "The handle has too many toolsets")
         .withDetail("limit", static_cast<std::int64_t>(limits::kToolsets))
-        .withHint("Use one of those that it has.");
+        .withHint("Use one of those that it has, or end some with coding.delete.");
   }
   ++count;
   auto toolset = std::make_shared<const Toolset>(services_, "t" + std::to_string(++lastToolset_), std::move(*session),
@@ -105,11 +110,30 @@ Result<std::shared_ptr<const Toolset>> CodingTools::create(const std::string& ha
   return toolset;
 }
 
+void CodingTools::addDelete(MethodTable& table) {
+  table.add<DeleteToolsetParams, DeletedToolset>(
+      "coding.delete", [this](const CallContext&, const DeleteToolsetParams& params,
+                              const Reply<DeletedToolset>& reply) { reply(remove(params.toolset)); });
+}
+
+Result<DeletedToolset> CodingTools::remove(const std::string& name) {
+  const auto found = toolsets_.find(name);
+  if (found == toolsets_.end()) {
+    return noSuchToolset();
+  }
+  const auto count = toolsetsOf_.find(&found->second->session());
+  if (--count->second == 0) {
+    toolsetsOf_.erase(count);
+  }
+  toolsets_.erase(found);
+  return DeletedToolset{};
+}
+
 Result<CodingTools::Begun> CodingTools::begin(const CallContext& call, const std::string& name,
                                               std::string_view tool) const {
   const auto found = toolsets_.find(name);
   if (found == toolsets_.end()) {
-    return Error(ErrorKind::kNotFound, "There is no such toolset").withHint("coding.create gives one.");
+    return noSuchToolset();
   }
   if (!found->second->offer().has(tool)) {
     return Error(ErrorKind::kNotFound, "The toolset does not have this tool")

@@ -44,6 +44,8 @@ class CodingTools {
   using Tool = Result<Output> (*)(const ToolContext&, const Input&);
 
   Result<std::shared_ptr<const Toolset>> create(const std::string& handle, ToolsetRules rules);
+  /// Calls under way go on.
+  Result<DeletedToolset> remove(const std::string& name);
   /// NOT_FOUND for a name that was never given, and for a tool that the toolset does not have; SANDBOX_BUSY when too
   /// much waits.
   Result<Begun> begin(const CallContext& call, const std::string& name, std::string_view tool) const;
@@ -53,6 +55,7 @@ class CodingTools {
              Workers& usual) const;
 
   void addCreate(MethodTable& table);
+  void addDelete(MethodTable& table);
   template <class Input, class Output>
   void addTool(MethodTable& table, const char* name, Tool<Input, Output> tool, Workers& usual);
   void addReadFile(MethodTable& table);

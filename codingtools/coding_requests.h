@@ -22,6 +22,10 @@ struct CreateToolsetParams {
   std::string handle;
   ToolsetRules rules;
 };
+struct DeleteToolsetParams {
+  std::string toolset;
+};
+struct DeletedToolset {};
 struct CreatedToolset {
   std::string toolset;
   boost::json::array tools;  ///< as tool_definitions.h makes them
@@ -36,6 +40,7 @@ struct ToolCall {
 };
 
 Result<void> decode(boost::json::object& params, CreateToolsetParams& out);
+Result<void> decode(boost::json::object& params, DeleteToolsetParams& out);
 Result<void> decodeInput(boost::json::object& input, ReadFileInput& out);
 Result<void> decodeInput(boost::json::object& input, WriteFileInput& out);
 Result<void> decodeInput(boost::json::object& input, EditFileInput& out);
@@ -58,6 +63,7 @@ Result<void> decode(boost::json::object& params, ToolCall<Input>& out) {
 }
 
 boost::json::value encode(CreatedToolset result);
+boost::json::value encode(DeletedToolset result);
 boost::json::value encode(const ReadFileOutput& result);
 boost::json::value encode(const WriteFileOutput& result);
 boost::json::value encode(const EditFileOutput& result);

@@ -94,7 +94,7 @@ json::array toolDefinitions(const ToolOffer& offer) {
   for (const json::value& entry : OpenRpc::instance().document().at("methods").as_array()) {
     const json::object& method = entry.as_object();
     const std::string_view name = view(method.at("name"));
-    if (name.substr(0, kMethodPrefix.size()) != kMethodPrefix || name == "coding.create") {
+    if (name.substr(0, kMethodPrefix.size()) != kMethodPrefix || name == "coding.create" || name == "coding.delete") {
       continue;
     }
     const std::string_view tool = name.substr(kMethodPrefix.size());

@@ -122,6 +122,12 @@ class RuleReader {
     issue(std::string(list) + "." + std::to_string(index), message);
   }
 
+  // A long text that is no name may be a credential in the wrong place.
+  static bool mayBeRepeated(const std::string& name) {
+    constexpr std::size_t kShort = 16;
+    return isHttpToken(name) || name.size() <= kShort;
+  }
+
   static std::string headerMember(const std::string& name) {
     return "headers." + excerpt(name, limits::kEchoedCharacters);
   }
@@ -147,7 +153,7 @@ class RuleReader {
     std::set<std::string> seen;
     for (const auto& [name, value] : headers) {
       if (const std::string_view fault = nameFault(name); !fault.empty()) {
-        issue(headerMember(name), fault);
+        issue(mayBeRepeated(name) ? headerMember(name) : "headers", fault);
       } else if (!seen.insert(foldedFieldName(name)).second) {
         issue(headerMember(name), "must not differ from another name only by case, or by _ instead of -");
       } else if (const std::string_view wrong = fieldValueFault(value); !wrong.empty()) {

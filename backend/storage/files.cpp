@@ -17,12 +17,20 @@
 #include <stdexcept>
 
 namespace stitchkit {
+namespace {
+
+constexpr const char* kStateHint =
+    "It has to be a directory that the sidecar's user can make and write, and reach through every folder above; its "
+    "log "
+    "names what failed.";
+
+}  // namespace
 
 Error storageError(int errnoNumber, std::string_view operation) {
   if (errnoNumber == ENOSPC || errnoNumber == EDQUOT) {
     return fileError(errnoNumber, operation);
   }
-  return internalError("The state directory could not be used", operation, errnoNumber);
+  return internalError("The state directory could not be used", operation, errnoNumber).withHint(kStateHint);
 }
 
 Error storageError(const Error& error) {
@@ -30,6 +38,7 @@ Error storageError(const Error& error) {
     return error;
   }
   return Error(ErrorKind::kInternal, "The state directory could not be used")
+      .withHint(kStateHint)
       .withPrivate(error.message + " (" + error.privateDetail + ")");
 }
 

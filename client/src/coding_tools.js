@@ -23,8 +23,8 @@ function checkOptions({ authorize, authorizePath, executables, artifacts } = {})
   checkStore(artifacts);
 }
 
-function createParams(handle, options) {
-  const { authorizePath, deniedPaths, requiredRestrictions, executables, environment, artifacts, search, limits } = options;
+function createParams(handle, { artifacts, authorizePath, search, ...options }) {
+  const { deniedPaths, requiredRestrictions, executables, environment, limits } = options;
   return {
     handle,
     authorize: 'host',
@@ -81,7 +81,7 @@ function definitionOf(tool, toolset) {
 export function createSandboxCodingTools(handle, options) {
   const internals = internalsOf(handle);
   if (!internals) {
-    throw new SandboxError('SANDBOX_UNAVAILABLE', 'The handle comes from another backend than createSidecarSandboxBackend');
+    throw new SandboxError('SANDBOX_UNAVAILABLE', 'The handle is none of createSidecarSandboxBackend');
   }
   internals.assertActive();
   checkOptions(options);

@@ -85,7 +85,8 @@ export class Connection {
     try {
       this.#decoder.push(chunk);
     } catch (cause) {
-      this.#hooks.failed(new SandboxError('SANDBOX_UNAVAILABLE', 'The sidecar sent what is no protocol message', { cause }));
+      const message = 'The sidecar sent what is no protocol message';
+      this.#hooks.failed(new SandboxError('SANDBOX_UNAVAILABLE', message, { cause }));
     }
   }
 

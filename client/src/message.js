@@ -25,7 +25,7 @@ export function encodeMessage(message, limits) {
     throw invalid(`What was given cannot be sent as JSON: ${cause.message}`);
   }
   if (text.includes('\\ud') && LONE_SURROGATE.test(text)) {
-    throw invalid('A text holds half of a surrogate pair, which is no character', 'String.prototype.toWellFormed mends it.');
+    throw invalid('A text holds half of a surrogate pair', 'String.prototype.toWellFormed mends such texts.');
   }
   const bytes = Buffer.byteLength(text);
   if (bytes > limits.maxMessageBytes) {

@@ -10,7 +10,7 @@ async function load() {
   }
 }
 
-/** Before schemaOf(). zod is an optional peer: without it, or with one that cannot read JSON Schemas, nothing happens. */
+/** Before schemaOf(). zod is an optional peer: nothing happens without it, or with one that reads no JSON Schemas. */
 export function loadZod() {
   loading ??= load();
   return loading;

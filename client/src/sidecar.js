@@ -15,8 +15,8 @@ const DRAIN_TIMEOUT_MS = 1000;
 const FIND_HINT =
   'Give the path of the binary as `command`, set STITCHKIT_SANDBOX, or put stitchkit-sandbox on the PATH.';
 
-// What still runs when the host exits. Their pipes end with the host, which ends them; this is for the case that another
-// child of the host holds the same pipes.
+// What still runs when the host exits. Their pipes end with the host, which ends them; this is for the case that
+// another child of the host holds the same pipes.
 const living = new Set();
 
 function terminateLiving() {
@@ -157,7 +157,8 @@ export class Sidecar {
 
   #exitError(exitCode, signal) {
     if (this.#closing) return closedError();
-    return unavailable(`The sidecar ended ${signal ? `by ${signal}` : `with exit code ${exitCode}`}`, 'SIDECAR_EXITED', {
+    const how = signal ? `by ${signal}` : `with exit code ${exitCode}`;
+    return unavailable(`The sidecar ended ${how}`, 'SIDECAR_EXITED', {
       details: { exitCode, signal },
       hint: 'Its guests ended with it; workspaces are kept. Create the session again with its captured state.',
     });

@@ -5,15 +5,16 @@ const REFERENCE_PREFIX = '#/components/schemas/';
 function selfContained(schema, schemas) {
   if (Array.isArray(schema)) return schema.map((item) => selfContained(item, schemas));
   if (schema === null || typeof schema !== 'object') return schema;
-  if (typeof schema.$ref === 'string') return selfContained(schemas[schema.$ref.slice(REFERENCE_PREFIX.length)], schemas);
+  if (typeof schema.$ref === 'string') {
+    return selfContained(schemas[schema.$ref.slice(REFERENCE_PREFIX.length)], schemas);
+  }
   return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, selfContained(value, schemas)]));
 }
 
 function has(tool, { executables, artifacts }) {
   if (tool === 'run_command') return Object.keys(executables ?? {}).length > 0;
-  if (tool === 'read_output') return artifacts !== 'none';
-  if (tool === 'search_output') return artifacts !== 'none' && (typeof artifacts !== 'object' || Boolean(artifacts.search));
-  return true;
+  if (artifacts === 'none') return tool !== 'read_output' && tool !== 'search_output';
+  return tool !== 'search_output' || typeof artifacts !== 'object' || Boolean(artifacts.search);
 }
 
 // What only the toolset knows.

@@ -19,7 +19,10 @@ class Reason extends Error {}
 /** The promise rejects with this very object. */
 async function rejectsWith(promise, reason) {
   const settled = await soon(
-    promise.then((value) => ({ value }), (error) => ({ error })),
+    promise.then(
+      (value) => ({ value }),
+      (error) => ({ error }),
+    ),
     'the end of an aborted call',
   );
   assert.ok('error' in settled, `resolved with ${JSON.stringify(settled.value)}`);
@@ -47,7 +50,10 @@ describe('a signal that was aborted before', () => {
     test(`${call} rejects with its reason and starts nothing`, async () => {
       const marker = newMarker();
       const reason = new Reason();
-      await rejectsWith(session[call](long(marker, 'touch started; sleep 1000'), { signal: AbortSignal.abort(reason) }), reason);
+      await rejectsWith(
+        session[call](long(marker, 'touch started; sleep 1000'), { signal: AbortSignal.abort(reason) }),
+        reason,
+      );
       await slotIsFree(marker);
       await assert.rejects(session.readTextFile('started'), { code: 'SANDBOX_PATH' });
     });
@@ -128,7 +134,9 @@ describe('a signal that is aborted', () => {
     const marker = newMarker();
     const controller = new AbortController();
     const reason = new Reason();
-    const running = session.run(long(marker, "trap '' TERM INT; sleep 1000; sleep 1000"), { signal: controller.signal });
+    const running = session.run(long(marker, "trap '' TERM INT; sleep 1000; sleep 1000"), {
+      signal: controller.signal,
+    });
     await untilRunning(marker);
     await assert.rejects(session.run({ executable: '/bin/true' }), { code: 'SANDBOX_BUSY' });
     controller.abort(reason);
@@ -230,7 +238,8 @@ describe('a tool', () => {
           return new Promise(() => {});
         },
       })(name);
-      const input = name === 'write_file' ? { path: 'never', content: '' } : { executable: 'sh', args: ['-c', 'touch never'] };
+      const input =
+        name === 'write_file' ? { path: 'never', content: '' } : { executable: 'sh', args: ['-c', 'touch never'] };
       const controller = new AbortController();
       const reason = new Reason();
       const called = tool.handler({ input, signal: controller.signal });

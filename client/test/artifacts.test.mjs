@@ -18,7 +18,12 @@ const numbers = Array.from({ length: 1000 }, (_, index) => `${index + 1}\n`).joi
 const whole = `--- stdout ---\n${numbers}\n--- stderr ---\nerr\n`;
 
 function openTools(options, of = handle) {
-  const tools = createSandboxCodingTools(of, { authorize: () => true, executables: { sh: '/bin/sh' }, limits, ...options });
+  const tools = createSandboxCodingTools(of, {
+    authorize: () => true,
+    executables: { sh: '/bin/sh' },
+    limits,
+    ...options,
+  });
   const named = new Map(tools.map((tool) => [tool.name, tool]));
   return { tools, call: (name, input) => named.get(name).handler({ input }) };
 }
@@ -78,7 +83,10 @@ describe('in the sidecar', () => {
     assert.ok(stdout.startsWith('1\n2\n') && stdout.endsWith('1000\n'));
     assert.equal(await readWhole(call, artifact.reference), whole);
     const { matches } = await call('search_output', { reference: artifact.reference, query: '999' });
-    assert.deepEqual(matches.map(({ text }) => text), ['999']);
+    assert.deepEqual(
+      matches.map(({ text }) => text),
+      ['999'],
+    );
     const state = first.captureState();
     await first.stop();
     const second = await shared.backend.create({ template: state.templateKey, state, network: 'deny-all' });
@@ -129,7 +137,10 @@ describe('in a store of the host', () => {
     assert.equal(await readWhole(call, 'kept-1'), whole);
     assert.deepEqual(store.asked[0], { authorization: 'kept-1' }); // before any byte is read
     const { matches } = await call('search_output', { reference: 'kept-1', query: '99', maxMatches: 3 });
-    assert.deepEqual(matches.map(({ text }) => text), ['99', '199', '299']);
+    assert.deepEqual(
+      matches.map(({ text }) => text),
+      ['99', '199', '299'],
+    );
   });
 
   test('may do without authorization, totalBytes and search', async () => {
@@ -161,7 +172,10 @@ describe('in a store of the host', () => {
 
   test('that the store does not know reach the model as such', async () => {
     const { call } = openTools({ artifacts: memoryStore() });
-    for (const [name, input] of [['read_output', {}], ['search_output', { query: 'x' }]]) {
+    for (const [name, input] of [
+      ['read_output', {}],
+      ['search_output', { query: 'x' }],
+    ]) {
       await assert.rejects(call(name, { reference: 'none', ...input }), (error) => {
         assert.equal(error.code, 'SPILL_REFERENCE_UNKNOWN');
         assert.ok(!JSON.stringify(error).includes('private'));
@@ -178,7 +192,10 @@ describe('in a store of the host', () => {
     const { call } = openTools({ artifacts: writes });
     const { artifact } = await call('run_command', longOutput);
     const { reference } = artifact;
-    for (const [name, input] of [['read_output', { reference }], ['search_output', { reference, query: 'x' }]]) {
+    for (const [name, input] of [
+      ['read_output', { reference }],
+      ['search_output', { reference, query: 'x' }],
+    ]) {
       await assert.rejects(call(name, input), (error) => {
         assert.notEqual(error.code, 'SPILL_REFERENCE_UNKNOWN');
         assert.ok(!JSON.stringify([error, error.stack]).includes('private'));
@@ -186,10 +203,13 @@ describe('in a store of the host', () => {
       });
     }
     assert.ok(shared.logged.some(([level, message]) => level === 'warn' && message.includes('the disk is full')));
-    await assert.rejects(openTools({ artifacts: { ...writes, write: fails } }).call('run_command', longOutput), (error) => {
-      assert.ok(!JSON.stringify([error, error.stack]).includes('private'));
-      return true;
-    });
+    await assert.rejects(
+      openTools({ artifacts: { ...writes, write: fails } }).call('run_command', longOutput),
+      (error) => {
+        assert.ok(!JSON.stringify([error, error.stack]).includes('private'));
+        return true;
+      },
+    );
     const answers = [undefined, {}, { reference: 5 }, { data: 'text' }, { data: new Uint8Array(), totalBytes: -1 }];
     for (const answer of answers) {
       const wrong = { write: () => ({ reference: 'r' }), read: () => answer };
@@ -215,10 +235,15 @@ describe('in a store of the host', () => {
     );
     for (const [index, { artifact }] of outputs.entries()) {
       assert.deepEqual([...stores[index].kept.keys()], [artifact.reference]);
-      assert.match(new TextDecoder().decode(stores[index].kept.get(artifact.reference).data), new RegExp(`store ${index}`));
+      assert.match(
+        new TextDecoder().decode(stores[index].kept.get(artifact.reference).data),
+        new RegExp(`store ${index}`),
+      );
       assert.match(await readWhole(opened[index].call, artifact.reference), new RegExp(`store ${index}`));
       const other = opened[(index + 1) % 3];
-      await assert.rejects(other.call('read_output', { reference: artifact.reference }), { code: 'SPILL_REFERENCE_UNKNOWN' });
+      await assert.rejects(other.call('read_output', { reference: artifact.reference }), {
+        code: 'SPILL_REFERENCE_UNKNOWN',
+      });
     }
   });
 });

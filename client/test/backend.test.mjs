@@ -70,7 +70,10 @@ describe('prewarm', () => {
     test(`gives the template key that the runtime gives: ${index + 1}`, async (t) => {
       const named = openBackend(t, { name });
       assert.equal(named.backend.name, name);
-      const contents = Object.entries(files).map(([path, base64]) => [path, new Uint8Array(Buffer.from(base64, 'base64'))]);
+      const contents = Object.entries(files).map(([path, base64]) => [
+        path,
+        new Uint8Array(Buffer.from(base64, 'base64')),
+      ]);
       const prewarmed = await named.backend.prewarm({ template, files: Object.fromEntries(contents) });
       assert.deepEqual(prewarmed, { reused: false, templateKey });
       assert.ok(readdirSync(join(named.stateDirectory, namespaceDirectory, 'templates')).includes(templateKey));
@@ -229,7 +232,10 @@ describe('a session', () => {
     state.sessionId = 'changed';
     assert.equal(handle.captureState().sessionId, handle.session.id);
     await handle.delete();
-    assert.throws(() => handle.captureState(), (error) => error instanceof SandboxError && error.code === 'SANDBOX_STOPPED');
+    assert.throws(
+      () => handle.captureState(),
+      (error) => error instanceof SandboxError && error.code === 'SANDBOX_STOPPED',
+    );
   });
 
   test('tells its grade', async () => {
@@ -313,12 +319,16 @@ describe('options', () => {
   for (const [option, values] of Object.entries(wrong)) {
     test(`a wrong ${option} is named at once`, () => {
       for (const value of values) {
-        assert.throws(() => createSidecarSandboxBackend({ ...valid, [option]: value }), (error) => {
-          assert.ok(error instanceof SandboxError, String(error));
-          assert.equal(error.code, 'VALIDATION_ERROR');
-          assert.ok(error.message.includes(option), error.message);
-          return true;
-        }, `${option}: ${String(value)}`);
+        assert.throws(
+          () => createSidecarSandboxBackend({ ...valid, [option]: value }),
+          (error) => {
+            assert.ok(error instanceof SandboxError, String(error));
+            assert.equal(error.code, 'VALIDATION_ERROR');
+            assert.ok(error.message.includes(option), error.message);
+            return true;
+          },
+          `${option}: ${String(value)}`,
+        );
       }
     });
   }

@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { createSandboxCodingTools, SandboxError } from 'stitchkit-sandbox-client';
 import { makeBackend, openHandle } from './support/backend.mjs';
 import { until } from './support/processes.mjs';
+import { soon } from './support/sidecar.mjs';
 
 let shared;
 let handle;
@@ -93,7 +94,11 @@ describe('a refusal', () => {
       assert.equal(error.details.message, error.message, what);
       assert.equal(error.name, 'SandboxError');
       const { message, details, hint } = error;
-      assert.deepEqual(JSON.parse(JSON.stringify(error)), { error: { code, message, details, ...(hint && { hint }) } }, what);
+      assert.deepEqual(
+        JSON.parse(JSON.stringify(error)),
+        { error: { code, message, details, ...(hint && { hint }) } },
+        what,
+      );
       assert.ok(!JSON.stringify(error).includes(shared.home), what);
     }
     const absolute = await refused(call('read_file', { path: '/workspace/seed.txt' }));
@@ -113,7 +118,10 @@ describe('a refusal', () => {
 describe('authorize', () => {
   test('is asked, sync or async, with what the tool is about to do', async () => {
     const asked = [];
-    for (const authorize of [(operation) => asked.push(operation) > 0, async (operation) => asked.push(operation) > 0]) {
+    for (const authorize of [
+      (operation) => asked.push(operation) > 0,
+      async (operation) => asked.push(operation) > 0,
+    ]) {
       const { call } = openTools({ authorize });
       await call('read_file', { path: 'seed.txt' });
       await call('write_file', { path: 'asked/a', content: 'é', overwrite: true });
@@ -124,9 +132,18 @@ describe('authorize', () => {
       await call('run_command', { executable: 'sh', args: ['-c', 'true'] });
     }
     const expected = ['read', 'write', 'edit', 'list', 'glob', 'search', 'shell'];
-    assert.deepEqual(asked.map(({ operation }) => operation), [...expected, ...expected]);
+    assert.deepEqual(
+      asked.map(({ operation }) => operation),
+      [...expected, ...expected],
+    );
     assert.deepEqual(asked[0], { operation: 'read', path: 'seed.txt' });
-    assert.deepEqual(asked[1], { operation: 'write', path: 'asked/a', bytes: 2, overwrite: true, createsDirectories: ['asked'] });
+    assert.deepEqual(asked[1], {
+      operation: 'write',
+      path: 'asked/a',
+      bytes: 2,
+      overwrite: true,
+      createsDirectories: ['asked'],
+    });
     assert.deepEqual(asked[6], { operation: 'shell', executable: 'sh', args: ['-c', 'true'], cwd: '.' });
   });
 
@@ -168,7 +185,10 @@ describe('authorize', () => {
     }
     const told = shared.logged.filter(([level, message]) => level === 'warn' && message.includes('authorize'));
     for (const text of ['sync', 'async', 'a text', 'thenable']) {
-      assert.ok(told.some(([, message]) => message.includes(`private: ${text}`)), text);
+      assert.ok(
+        told.some(([, message]) => message.includes(`private: ${text}`)),
+        text,
+      );
     }
     await assert.rejects(handle.session.readTextFile('denied'), { code: 'SANDBOX_PATH' });
   });
@@ -179,7 +199,10 @@ describe('authorize', () => {
     const results = await Promise.allSettled(
       [yes, no, yes, no].map(({ call }) => call('read_file', { path: 'seed.txt' })),
     );
-    assert.deepEqual(results.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled', 'rejected']);
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled', 'rejected'],
+    );
   });
 
   test('may use the session itself while it is asked', async () => {
@@ -192,9 +215,9 @@ describe('authorize', () => {
 
 describe('which paths are seen', () => {
   const decisions = {
-    sync: ({ path }) => !path.startsWith('secret'),
-    async: async ({ path }) => !path.startsWith('secret'),
-    throwing: ({ path }) => {
+    'sync': ({ path }) => !path.startsWith('secret'),
+    'async': async ({ path }) => !path.startsWith('secret'),
+    'throwing': ({ path }) => {
       if (path.startsWith('secret')) throw new Error('private');
       return true;
     },
@@ -245,11 +268,14 @@ describe('options', () => {
   };
   for (const [name, options] of Object.entries(wrong)) {
     test(`refused at once: ${name}`, () => {
-      assert.throws(() => createSandboxCodingTools(handle, options), (error) => {
-        assert.ok(error instanceof SandboxError, String(error));
-        assert.equal(error.code, 'VALIDATION_ERROR');
-        return true;
-      });
+      assert.throws(
+        () => createSandboxCodingTools(handle, options),
+        (error) => {
+          assert.ok(error instanceof SandboxError, String(error));
+          assert.equal(error.code, 'VALIDATION_ERROR');
+          return true;
+        },
+      );
     });
   }
 
@@ -265,7 +291,10 @@ describe('options', () => {
       const { tools, call } = openTools({ authorize: allow, ...options });
       const named = (error) => {
         assert.equal(error.code, 'VALIDATION_ERROR');
-        assert.deepEqual(error.details.issues.map((issue) => issue.path), [path]);
+        assert.deepEqual(
+          error.details.issues.map((issue) => issue.path),
+          [path],
+        );
         return true;
       };
       await assert.rejects(call('read_file', { path: 'seed.txt' }), named);
@@ -309,11 +338,14 @@ describe('options', () => {
 
   test('a handle of something else is refused', () => {
     for (const other of [{}, { ...handle }, Object.create(handle), null, undefined, 'h1']) {
-      assert.throws(() => createSandboxCodingTools(other, { authorize: allow }), (error) => {
-        assert.ok(error instanceof SandboxError, String(error));
-        assert.equal(error.code, 'SANDBOX_UNAVAILABLE');
-        return true;
-      });
+      assert.throws(
+        () => createSandboxCodingTools(other, { authorize: allow }),
+        (error) => {
+          assert.ok(error instanceof SandboxError, String(error));
+          assert.equal(error.code, 'SANDBOX_UNAVAILABLE');
+          return true;
+        },
+      );
     }
   });
 });
@@ -325,7 +357,10 @@ describe('after the end of the handle', () => {
       const made = openTools({ authorize: allow }, ended);
       await made.tools.ready;
       await ended[method]();
-      for (const [name, input] of [['read_file', { path: 'a' }], ['run_command', { executable: 'sh' }]]) {
+      for (const [name, input] of [
+        ['read_file', { path: 'a' }],
+        ['run_command', { executable: 'sh' }],
+      ]) {
         await assert.rejects(made.call(name, input), (error) => {
           assert.equal(error.code, 'SANDBOX_UNAVAILABLE');
           assert.equal(error.details.reason, 'SANDBOX_STOPPED');
@@ -339,12 +374,15 @@ describe('after the end of the handle', () => {
   test('a tool that runs ends, and authorize is not asked for ever', async () => {
     const ended = await openHandle(shared.backend);
     const signals = [];
-    const { tools, call } = openTools({
-      authorize: (_, { signal }) => {
-        signals.push(signal);
-        return new Promise(() => {});
+    const { tools, call } = openTools(
+      {
+        authorize: (_, { signal }) => {
+          signals.push(signal);
+          return new Promise(() => {});
+        },
       },
-    }, ended);
+      ended,
+    );
     await tools.ready;
     const listing = call('list_directory', {});
     listing.catch(() => {});
@@ -352,5 +390,29 @@ describe('after the end of the handle', () => {
     await ended.stop();
     await assert.rejects(listing, { code: 'SANDBOX_UNAVAILABLE' });
     await until(() => signals[0].aborted, 'the end of the signal of authorize');
+  });
+
+  test('stop does not wait behind the calls that it ends, however many they are', async () => {
+    const ended = await openHandle(shared.backend);
+    let asked = 0;
+    const { tools, call } = openTools(
+      {
+        authorize: () => {
+          asked += 1;
+          return new Promise(() => {});
+        },
+      },
+      ended,
+    );
+    await tools.ready;
+    // More than the sidecar takes at a time, and more than the client sends.
+    const calls = Promise.allSettled(Array.from({ length: 1200 }, () => call('list_directory', {})));
+    await until(() => asked > 0, 'a question to authorize');
+    await soon(ended.stop(), 'stop');
+    for (const { status, reason } of await soon(calls, 'the end of all calls')) {
+      assert.equal(status, 'rejected');
+      assert.equal(reason.code, 'SANDBOX_UNAVAILABLE');
+    }
+    assert.equal((await openTools({ authorize: allow }).call('read_file', { path: 'seed.txt' })).text, 'seed');
   });
 });

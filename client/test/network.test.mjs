@@ -47,9 +47,10 @@ describe('the gateway', () => {
     const { status, body } = await fetchInGuest(session, `${origin}/injected`);
     assert.equal(status, 200);
     assert.equal(body, `hello ${'*'.repeat(SECRET.length)}`); // its reflection, made unreadable
-    assert.deepEqual(requests.filter((request) => request.url === '/injected'), [
-      { url: '/injected', authorization: SECRET },
-    ]);
+    assert.deepEqual(
+      requests.filter((request) => request.url === '/injected'),
+      [{ url: '/injected', authorization: SECRET }],
+    );
     const { stdout } = await session.run(shell('env; cat /proc/self/cmdline /proc/1/cmdline /proc/1/environ'));
     assert.ok(!stdout.includes('s3cr3t'));
   });
@@ -63,7 +64,10 @@ describe('the gateway', () => {
     assert.ok(!requests.some((request) => request.url === '/refused'));
   });
 
-  for (const [path, code] of Object.entries({ '/broken': 'INTERNAL_SERVER_ERROR', '/moved': 'SANDBOX_NETWORK_DENIED' })) {
+  for (const [path, code] of Object.entries({
+    '/broken': 'INTERNAL_SERVER_ERROR',
+    '/moved': 'SANDBOX_NETWORK_DENIED',
+  })) {
     test(`tells onBrokerError why the guest got 502, and no secret: ${code}`, async () => {
       const { session } = await openHandle(shared.backend, { network: allowed() });
       const { status, body } = await fetchInGuest(session, `${origin}${path}`);

@@ -98,7 +98,10 @@ describe('run', () => {
     });
     const { stdout } = await session.run(shell('head -c 1048576 /dev/zero'));
     assert.equal(stdout.length, 1024 * 1024);
-    await assert.rejects(session.run({ executable: '/usr/bin/yes' }), { code: 'SANDBOX_LIMIT', reason: 'output-budget' });
+    await assert.rejects(session.run({ executable: '/usr/bin/yes' }), {
+      code: 'SANDBOX_LIMIT',
+      reason: 'output-budget',
+    });
   });
 
   test('ends a command at its deadline', async () => {
@@ -123,7 +126,10 @@ describe('run', () => {
       for (const call of ['run', 'spawn']) {
         await assert.rejects(session[call](command), (error) => {
           assert.equal(error.code, 'VALIDATION_ERROR');
-          assert.deepEqual(error.details.issues.map((issue) => issue.path), [path]);
+          assert.deepEqual(
+            error.details.issues.map((issue) => issue.path),
+            [path],
+          );
           return true;
         });
       }

@@ -6,7 +6,15 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { createSandboxCodingTools, SandboxError } from 'stitchkit-sandbox-client';
 import { openBackend, openHandle, shell } from './support/backend.mjs';
-import { isRunning, newMarker, pidsWithArgument, sidecarPid, until, untilGone, untilRunning } from './support/processes.mjs';
+import {
+  isRunning,
+  newMarker,
+  pidsWithArgument,
+  sidecarPid,
+  until,
+  untilGone,
+  untilRunning,
+} from './support/processes.mjs';
 import { soon } from './support/sidecar.mjs';
 
 const warm = (backend) => backend.prewarm({ template: 'x' });
@@ -307,7 +315,10 @@ test('an onExit that throws does no harm', async (t) => {
   });
   await warm(made.backend);
   process.kill(sidecarPid(made.stateDirectory), 'SIGKILL');
-  await until(() => made.logged.some(([level, message]) => level === 'error' && /onExit.*of the host/s.test(message)), 'the log');
+  await until(
+    () => made.logged.some(([level, message]) => level === 'error' && /onExit.*of the host/s.test(message)),
+    'the log',
+  );
   await warm(made.backend);
   await made.backend.close();
 });

@@ -62,7 +62,9 @@ describe('the binary', () => {
   test('is the option `command`', async (t) => {
     const { backend } = openBackend(t);
     await withEnvironment(t, { STITCHKIT_SANDBOX: '/nowhere', PATH: '/nowhere' }, () => warm(backend));
-    const wrong = await withEnvironment(t, { STITCHKIT_SANDBOX: '/nowhere' }, () => openBackend(t, { command: '/bin/true' }));
+    const wrong = await withEnvironment(t, { STITCHKIT_SANDBOX: '/nowhere' }, () =>
+      openBackend(t, { command: '/bin/true' }),
+    );
     assert.equal((await failure(warm(wrong.backend))).details.command, '/bin/true');
   });
 
@@ -95,7 +97,14 @@ describe('the binary', () => {
 
   test('that is missing is told by the first call, by name and hint', async (t) => {
     const { backend, exits } = openBackend(t, { command: '/nowhere/stitchkit-sandbox' });
-    for (const call of [warm(backend), openHandle(backend), warm(backend), warm(backend), warm(backend), warm(backend)]) {
+    for (const call of [
+      warm(backend),
+      openHandle(backend),
+      warm(backend),
+      warm(backend),
+      warm(backend),
+      warm(backend),
+    ]) {
       const error = await failure(call);
       assert.equal(error.reason, 'SIDECAR_MISSING');
       assert.equal(error.details.command, '/nowhere/stitchkit-sandbox');
@@ -137,9 +146,15 @@ describe('a program that is no sidecar', () => {
     'says y for ever': [(t) => script(t, 'exec yes'), 'SIDECAR_START'],
     'sends a line without end': [(t) => script(t, "exec tr '\\0' x < /dev/zero"), 'SIDECAR_START'],
     'sends JSON that is no message': [(t) => script(t, 'echo 5; exec cat > /dev/null'), 'SIDECAR_START'],
-    'sends messages of another kind': [(t) => script(t, `echo '{"id":1,"result":{}}'; exec cat > /dev/null`), 'SIDECAR_START'],
+    'sends messages of another kind': [
+      (t) => script(t, `echo '{"id":1,"result":{}}'; exec cat > /dev/null`),
+      'SIDECAR_START',
+    ],
     'sends back what it gets': [(t) => script(t, 'exec cat'), 'PROTOCOL_VERSION'],
-    'answers null': [(t) => script(t, `echo '{"jsonrpc":"2.0","id":1,"result":null}'; exec cat > /dev/null`), 'PROTOCOL_VERSION'],
+    'answers null': [
+      (t) => script(t, `echo '{"jsonrpc":"2.0","id":1,"result":null}'; exec cat > /dev/null`),
+      'PROTOCOL_VERSION',
+    ],
     'is of another protocol version': [(t) => fake(t, 'version'), 'PROTOCOL_VERSION'],
   };
   for (const [name, [program, reason]] of Object.entries(programs)) {
@@ -173,7 +188,10 @@ describe('a program that is no sidecar', () => {
   test('callers at the same time share one start and its failure', async (t) => {
     const { backend, exits } = openBackend(t, { command: script(t, 'exit 3') });
     const errors = await Promise.all([failure(warm(backend)), failure(openHandle(backend)), failure(warm(backend))]);
-    assert.deepEqual(errors.map(({ reason }) => reason), Array(3).fill('SIDECAR_START'));
+    assert.deepEqual(
+      errors.map(({ reason }) => reason),
+      Array(3).fill('SIDECAR_START'),
+    );
     await until(() => exits.length > 0, 'the call of onExit');
     assert.deepEqual(exits, [{ code: 3, signal: null, expected: false }]);
   });
@@ -209,7 +227,10 @@ describe('the process', () => {
     await warm(backend);
     const pid = sidecarPid(stateDirectory);
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const [, , group, session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').map(Number);
+    const [, , group, session] = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number);
     assert.deepEqual({ group, session }, { group: pid, session: pid });
   });
 
@@ -234,7 +255,9 @@ describe('the process', () => {
   });
 
   test('a last line without an end reaches the logger too', async (t) => {
-    const { backend, logged } = openBackend(t, { command: script(t, 'printf "stitchkit-sandbox: error: cut" >&2; exit 3') });
+    const { backend, logged } = openBackend(t, {
+      command: script(t, 'printf "stitchkit-sandbox: error: cut" >&2; exit 3'),
+    });
     const error = await failure(warm(backend));
     assert.match(error.message, /cut/);
     assert.deepEqual(logged, [['error', 'stitchkit-sandbox: error: cut']]);
@@ -242,7 +265,10 @@ describe('the process', () => {
 
   for (const logger of [{}, null, { warn: 'no function' }, Object.freeze({ info() {} })]) {
     test(`a logger may lack what it likes: ${JSON.stringify(logger)}`, async (t) => {
-      assert.equal((await failure(warm(openBackend(t, { command: fake(t, 'version'), logger }).backend))).reason, 'PROTOCOL_VERSION');
+      assert.equal(
+        (await failure(warm(openBackend(t, { command: fake(t, 'version'), logger }).backend))).reason,
+        'PROTOCOL_VERSION',
+      );
     });
   }
 
@@ -263,7 +289,10 @@ describe('limits that the sidecar tells', () => {
   test('hold before anything is sent', async (t) => {
     const file = join(temporary(t), 'requests');
     const { backend } = openBackend(t, { command: fake(t, `record '${file}'`) });
-    await assert.rejects(backend.prewarm({ template: 'x'.repeat(3000) }), { code: 'SANDBOX_LIMIT', reason: 'message-bytes' });
+    await assert.rejects(backend.prewarm({ template: 'x'.repeat(3000) }), {
+      code: 'SANDBOX_LIMIT',
+      reason: 'message-bytes',
+    });
     await assert.rejects(backend.prewarm({ template: 'x', files: { a: '\ud800' } }), { code: 'VALIDATION_ERROR' });
     await warm(backend);
     assert.deepEqual(readFileSync(file, 'utf8').split('\n'), ['initialize', 'backend.prewarm', '']);
@@ -273,6 +302,11 @@ describe('limits that the sidecar tells', () => {
     const file = join(temporary(t), 'requests');
     const { backend } = openBackend(t, { command: fake(t, `record '${file}'`) });
     await Promise.all(Array.from({ length: 100 }, () => warm(backend)));
-    assert.equal(readFileSync(file, 'utf8').split('\n').filter((method) => method === 'backend.prewarm').length, 100);
+    assert.equal(
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .filter((method) => method === 'backend.prewarm').length,
+      100,
+    );
   });
 });

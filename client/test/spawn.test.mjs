@@ -36,13 +36,17 @@ describe('spawn', () => {
   test('takes stdin, cwd and environment', async () => {
     await session.writeTextFile('dir/x', '');
     const stdin = new Uint8Array([0, 255, 10, 128]);
-    const { result } = await session.spawn(shell('cat; pwd; echo "$A"', { cwd: 'dir', environment: { A: 'b' } }), { stdin });
+    const { result } = await session.spawn(shell('cat; pwd; echo "$A"', { cwd: 'dir', environment: { A: 'b' } }), {
+      stdin,
+    });
     assert.equal(asText((await result).stdout), '\0\xff\n\x80/workspace/dir\nb\n');
   });
 
   test('gives output while the command runs', async () => {
     // It goes on only when what it has said was read.
-    const process = await session.spawn(shell('for n in 1 2 3; do echo $n; until [ -e go$n ]; do sleep 0.01; done; done'));
+    const process = await session.spawn(
+      shell('for n in 1 2 3; do echo $n; until [ -e go$n ]; do sleep 0.01; done; done'),
+    );
     const read = [];
     for await (const chunk of process.stdout) {
       assert.equal(Object.getPrototypeOf(chunk), Uint8Array.prototype);
@@ -153,7 +157,7 @@ describe('stop', () => {
 describe('limits', () => {
   const limits = {
     'output-budget': shell("printf 'abc'; printf 'def' >&2; sleep 1000", { maxOutputBytes: 5 }),
-    deadline: shell("printf 'abc'; sleep 1000", { timeoutMs: 200 }),
+    'deadline': shell("printf 'abc'; sleep 1000", { timeoutMs: 200 }),
   };
   for (const [reason, command] of Object.entries(limits)) {
     test(`${reason}: the result and each reader end with the error`, async () => {

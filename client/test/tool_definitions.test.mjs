@@ -23,7 +23,10 @@ const optionSets = {
   'artifacts in the sidecar': { executables, artifacts: 'sidecar' },
   'artifacts in a store': { executables, artifacts: store },
   'artifacts in a store that searches': { executables, artifacts: searchable },
-  'limits': { executables, limits: { maxReadBytes: 1000, maxSearchResults: 7, maxShellArguments: 3, maxPathBytes: 20 } },
+  'limits': {
+    executables,
+    limits: { maxReadBytes: 1000, maxSearchResults: 7, maxShellArguments: 3, maxPathBytes: 20 },
+  },
   'larger limits': { limits: { maxSearchResults: 1000, maxReadBytes: 1024 * 1024, maxWriteBytes: 1 } },
   'all other options': {
     authorizePath: () => true,
@@ -49,7 +52,8 @@ before(async () => {
 });
 after(() => shared.dispose());
 
-const openTools = (options = {}) => createSandboxCodingTools(handle, { authorize: () => true, executables, ...options });
+const openTools = (options = {}) =>
+  createSandboxCodingTools(handle, { authorize: () => true, executables, ...options });
 const toolNamed = (tools, name) => tools.find((tool) => tool.name === name);
 
 describe('definitions', () => {
@@ -73,7 +77,11 @@ describe('definitions', () => {
       const expected = result.tools.filter((tool) => tool.name !== 'search_output' || artifacts !== store);
       assert.deepEqual(described(tools), expected, name);
       const hasCommands = Object.keys(options.executables ?? {}).length > 0;
-      assert.equal(tools.some((tool) => tool.name === 'run_command'), hasCommands, name);
+      assert.equal(
+        tools.some((tool) => tool.name === 'run_command'),
+        hasCommands,
+        name,
+      );
     }
   });
 
@@ -81,7 +89,10 @@ describe('definitions', () => {
     const tools = openTools();
     assert.ok(Array.isArray(tools));
     assert.ok(tools.ready instanceof Promise);
-    assert.deepEqual(Object.keys(tools), tools.map((_, index) => String(index)));
+    assert.deepEqual(
+      Object.keys(tools),
+      tools.map((_, index) => String(index)),
+    );
     assert.equal(await tools.ready, undefined);
   });
 
@@ -136,7 +147,10 @@ describe('zod schemas', () => {
     const wrong = {
       read_file: [{}, { path: 5 }, { path: 'a', offset: -1 }, { path: 'a', maxBytes: 1.5 }, null, 'a'],
       write_file: [{ path: 'a' }, { path: 'a', content: 'x', overwrite: 'yes' }],
-      search_files: [{ query: 'a', mode: 'both' }, { query: 'a', context: 11 }],
+      search_files: [
+        { query: 'a', mode: 'both' },
+        { query: 'a', context: 11 },
+      ],
       run_command: [{ executable: 'bash' }, { executable: 'sh', args: 'x' }, {}],
     };
     for (const [name, inputs] of Object.entries(wrong)) {
@@ -144,7 +158,11 @@ describe('zod schemas', () => {
         assert.equal(toolNamed(tools, name).input.safeParse(input).success, false, `${name} ${JSON.stringify(input)}`);
       }
     }
-    assert.deepEqual(toolNamed(tools, 'read_file').input.parse({ path: 'a' }), { path: 'a', offset: 0, maxBytes: 1000 });
+    assert.deepEqual(toolNamed(tools, 'read_file').input.parse({ path: 'a' }), {
+      path: 'a',
+      offset: 0,
+      maxBytes: 1000,
+    });
     assert.deepEqual(toolNamed(tools, 'run_command').input.parse({ executable: 'sh' }), {
       executable: 'sh',
       args: [],

@@ -7,7 +7,7 @@ const [mode, file] = process.argv.slice(2);
 const server = { name: 'fake', version: '0' };
 const limits = { maxMessageBytes: 2000, maxMessageValues: 1_000_000, maxRequestsInFlight: 260 };
 const answers = {
-  initialize: { protocolVersion: mode === 'version' ? 2 : 1, server, backend: { name: 'fake' }, limits },
+  'initialize': { protocolVersion: mode === 'version' ? 2 : 1, server, backend: { name: 'fake' }, limits },
   'backend.prewarm': { reused: false, templateKey: 'key' },
 };
 

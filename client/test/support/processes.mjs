@@ -15,7 +15,9 @@ function readOr(path, otherwise) {
 }
 
 function allPids() {
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
 }
 
 /** An argument that no other process has. */
