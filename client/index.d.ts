@@ -39,14 +39,14 @@ export class SandboxError extends Error {
   readonly code: SandboxErrorCode;
   /** The HTTP status that stands for `code`. */
   readonly status: number;
-  /** Facts of the refusal, `message` among them; never a host path or a secret. */
+  /** Facts of the refusal, `message` among them. What a tool or a session tells holds no host path and no secret. */
   readonly details: Readonly<Record<string, unknown>>;
   /** What to do next, written for whoever made the call; for a tool that is a model. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   /** What of several causes it was, such as `deadline` of SANDBOX_LIMIT. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** Names the line on the sidecar's stderr that holds what was not told. */
-  readonly incident?: string;
+  readonly incident?: string | undefined;
   toJSON(): { error: { code: string; message: string; details?: unknown; hint?: string } };
 }
 
@@ -82,12 +82,12 @@ export interface SandboxState {
 
 /** PROTOCOL.md, section 4. What the machine cannot enforce is refused with SANDBOX_UNAVAILABLE. */
 export interface SandboxResources {
-  memoryBytes?: number;
-  maxProcesses?: number;
-  cpus?: number;
-  tmpBytes?: number;
-  maxFileBytes?: number;
-  maxOpenFiles?: number;
+  memoryBytes?: number | undefined;
+  maxProcesses?: number | undefined;
+  cpus?: number | undefined;
+  tmpBytes?: number | undefined;
+  maxFileBytes?: number | undefined;
+  maxOpenFiles?: number | undefined;
 }
 
 export interface SandboxCommand {
@@ -104,8 +104,8 @@ export interface SandboxCommand {
 
 export interface SandboxRunOptions {
   /** Aborting kills the command; the call rejects with the signal's reason. */
-  signal?: AbortSignal;
-  stdin?: Uint8Array;
+  signal?: AbortSignal | undefined;
+  stdin?: Uint8Array | undefined;
 }
 
 export interface SandboxProcess {
@@ -127,6 +127,7 @@ export interface SandboxSession {
   readBinaryFile(path: string): Promise<Uint8Array>;
   readTextFile(path: string): Promise<string>;
   writeBinaryFile(path: string, bytes: Uint8Array): Promise<void>;
+  /** UTF-8; half a surrogate pair becomes U+FFFD. */
   writeTextFile(path: string, text: string): Promise<void>;
   /** Recursive; a missing path is no error. */
   removePath(path: string): Promise<void>;
@@ -155,7 +156,7 @@ export interface SandboxHandle {
 export interface SandboxTemplate {
   template: string;
   /** Workspace path to content, which is taken when the call is made. */
-  files?: Readonly<Record<string, Uint8Array | string>>;
+  files?: Readonly<Record<string, Uint8Array | string>> | undefined;
 }
 
 export interface SandboxBackend {
@@ -164,9 +165,9 @@ export interface SandboxBackend {
   create(input: {
     /** A template key, or what `prewarm` takes. */
     template: string | SandboxTemplate;
-    state?: SandboxState;
+    state?: SandboxState | undefined;
     network: SandboxNetworkPolicy;
-    resources?: SandboxResources;
+    resources?: SandboxResources | undefined;
   }): Promise<SandboxHandle>;
 }
 
@@ -197,25 +198,25 @@ export interface SidecarLogger {
 
 export interface SidecarSandboxBackendOptions {
   /** The binary: a path, or a name to look for on PATH. Default: STITCHKIT_SANDBOX, else `stitchkit-sandbox`. */
-  command?: string;
+  command?: string | undefined;
   /** Further arguments, such as `['--private-origins']`. */
-  args?: readonly string[];
+  args?: readonly string[] | undefined;
   /** Where templates and sessions are kept; private to this application. */
   stateDirectory: string;
   /** Name of the backend; decides template keys and where sessions are found. Default `bubblewrap`. */
-  name?: string;
+  name?: string | undefined;
   /** Path of Bubblewrap. */
-  executable?: string;
+  executable?: string | undefined;
   /** Live commands a handle, 1 to 1024, default 8. */
-  maxConcurrentCommands?: number;
+  maxConcurrentCommands?: number | undefined;
   /** Told why a guest got 502 from the gateway: a SandboxError with `details.origin` and `details.sessionId`. */
   onBrokerError: (cause: unknown) => void;
   /** Told once for each sidecar process that ends. */
-  onExit?: (exit: SidecarExit) => void;
-  /** Gets what the sidecar writes to stderr, a line at a time. */
-  logger?: Partial<SidecarLogger>;
+  onExit?: ((exit: SidecarExit) => void) | undefined;
+  /** Gets what the sidecar writes to stderr, a line at a time. Default: warnings and errors to the console. */
+  logger?: Partial<SidecarLogger> | undefined;
   /** How long `close` waits before it kills. Default 5000. */
-  closeTimeoutMs?: number;
+  closeTimeoutMs?: number | undefined;
 }
 
 /** Starts nothing yet: a missing binary is told by the first `prewarm` or `create`. */
@@ -247,7 +248,7 @@ export interface CodingArtifactStore {
   write(input: {
     mediaType: string;
     data: Uint8Array;
-    authorization?: CodingOperation;
+    authorization?: CodingOperation | undefined;
   }): { reference: string } | Promise<{ reference: string }>;
   read(input: {
     reference: string;
@@ -284,18 +285,20 @@ export interface SandboxCodingToolsOptions {
    */
   authorize: (operation: CodingOperation, context: { signal: AbortSignal }) => boolean | Promise<boolean>;
   /** Which paths tools may see at all; asked before a file is opened. As `authorize`. */
-  authorizePath?: (input: { path: string }, context: { signal: AbortSignal }) => boolean | Promise<boolean>;
+  authorizePath?:
+    | ((input: { path: string }, context: { signal: AbortSignal }) => boolean | Promise<boolean>)
+    | undefined;
   /** Says the same as `authorizePath` for globs, without a question. */
-  deniedPaths?: readonly string[];
+  deniedPaths?: readonly string[] | undefined;
   /** What `run_command` may start: the model's name for it, and its absolute path in the guest. */
-  executables?: Readonly<Record<string, string>>;
-  environment?: Readonly<Record<string, string>>;
+  executables?: Readonly<Record<string, string>> | undefined;
+  environment?: Readonly<Record<string, string>> | undefined;
   /** `sidecar`, the default, keeps long output with the session; a store keeps it with the host. */
-  artifacts?: 'sidecar' | 'none' | CodingArtifactStore;
-  search?: { excludeDirectories?: readonly string[] };
-  limits?: Partial<CodingToolLimits>;
+  artifacts?: 'sidecar' | 'none' | CodingArtifactStore | undefined;
+  search?: { excludeDirectories?: readonly string[] } | undefined;
+  limits?: Partial<CodingToolLimits> | undefined;
   /** Default: write-contained, process-contained, secrets-hidden. */
-  requiredRestrictions?: readonly SandboxRestriction[];
+  requiredRestrictions?: readonly SandboxRestriction[] | undefined;
 }
 
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -317,8 +320,12 @@ export interface CodingToolDefinition {
   handler(context: { input: unknown; signal?: AbortSignal; [key: string]: unknown }): Promise<unknown>;
 }
 
-/** The tools, and whether the sidecar has accepted the options: the first call of a tool waits for it as well. */
-export type CodingTools = readonly CodingToolDefinition[] & { readonly ready: Promise<void> };
+export type CodingTools = readonly CodingToolDefinition[] & {
+  /** Whether the sidecar has accepted the options; the first call of a tool waits for it as well. */
+  readonly ready: Promise<void>;
+  /** Lets them go before their handle ends: a handle has room for 256 sets. What nothing refers to goes by itself. */
+  readonly dispose: () => Promise<void>;
+};
 
 /** Coding tools for a model, on the workspace of a handle. They end with the handle. */
 export function createSandboxCodingTools(handle: SandboxHandle, options: SandboxCodingToolsOptions): CodingTools;

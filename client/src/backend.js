@@ -1,6 +1,7 @@
 import { resolve as resolvePath } from 'node:path';
 import { encodeBase64 } from './base64.js';
 import { invalid, SandboxError } from './errors.js';
+import { checkPolicy, isRecord, refuseUnknown } from './given.js';
 import { SidecarHandle } from './handle.js';
 import { loadZod } from './schemas.js';
 import { SidecarOwner } from './sidecar_owner.js';
@@ -11,12 +12,21 @@ const CLOSE_TIMEOUT_MS = 5000;
 /** A timer of more is one of 1 ms. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-const isText = (value) => typeof value === 'string' && value !== '' && !value.includes('\0');
+const OPTIONS = [
+  ...['command', 'args', 'stateDirectory', 'name', 'executable', 'maxConcurrentCommands', 'onBrokerError', 'onExit'],
+  ...['logger', 'closeTimeoutMs'],
+];
+/** An incident's cause is told nowhere else. */
+const toConsole = (line) => console.error(line);
+const DEFAULT_LOGGER = { error: toConsole, warn: toConsole };
+
+const isText = (value) => typeof value === 'string' && /^[^\0]+$/.test(value) && value.isWellFormed();
 
 function checkOptions(options) {
+  refuseUnknown(options ?? {}, OPTIONS, 'createSidecarSandboxBackend');
   const { stateDirectory, onBrokerError, maxConcurrentCommands: most, args = [], closeTimeoutMs = 0 } = options ?? {};
   if (!isText(stateDirectory)) {
-    throw invalid('stateDirectory has to name a directory', 'Give one that is private to this application.');
+    throw invalid('stateDirectory has to name a directory, without NUL', 'Give one private to this application.');
   }
   if (typeof onBrokerError !== 'function') throw invalid('onBrokerError has to be a function');
   if (most !== undefined && !(Number.isInteger(most) && most >= 1 && most <= 1024)) {
@@ -51,20 +61,16 @@ function commandLine({ stateDirectory, name, executable, maxConcurrentCommands, 
 function guarded(call, onThrow = () => {}) {
   return (...values) => {
     try {
-      call(...values);
+      void Promise.resolve(call(...values)).catch(onThrow);
     } catch (error) {
       onThrow(error);
     }
   };
 }
 
-// A Map or an array has no entries of its own, and would be taken for a template without files.
-function isRecord(value) {
-  if (typeof value !== 'object' || value === null) return false;
-  return Object.prototype.toString.call(value) === '[object Object]';
-}
-
-function templateParams({ template, files }) {
+function templateParams(input) {
+  const { template, files, ...unknown } = input ?? {};
+  refuseUnknown(unknown, ['template', 'files'], 'A template');
   if (files === undefined) return { template };
   if (!isRecord(files)) throw invalid('files has to be an object with a member for each path');
   const contents = Object.entries(files).map(([path, content]) => {
@@ -76,7 +82,7 @@ function templateParams({ template, files }) {
 // A copy: what the caller changes while the sidecar starts does not count.
 function copied(params) {
   try {
-    return structuredClone(params);
+    return JSON.parse(JSON.stringify(params));
   } catch (cause) {
     throw invalid(`What was given cannot be sent as JSON: ${cause.message}`);
   }
@@ -88,7 +94,7 @@ class Backend {
   #closeTimeoutMs;
 
   constructor(options) {
-    const { logger, onExit, onBrokerError } = options;
+    const { logger = DEFAULT_LOGGER, onExit, onBrokerError } = options;
     const log = guarded((level, message) => logger?.[level]?.(message));
     const told = (what) => (error) => log('error', `${what} has thrown: ${error?.stack ?? error}`);
     this.name = options.name ?? DEFAULT_NAME;
@@ -103,13 +109,16 @@ class Backend {
     Object.freeze(this);
   }
 
-  async prewarm(input = {}) {
+  async prewarm(input) {
     const params = templateParams(input);
     const sidecar = await this.#owner.get();
     return await sidecar.request('backend.prewarm', params);
   }
 
-  async create({ template, network, state, resources } = {}) {
+  async create(input) {
+    const { template, network, state, resources, ...unknown } = input ?? {};
+    refuseUnknown(unknown, ['template', 'network', 'state', 'resources'], 'create');
+    checkPolicy(network);
     const wanted = typeof template === 'object' && template !== null ? templateParams(template) : template;
     const params = copied({ template: wanted, network, state, resources });
     const sidecar = await this.#owner.get();

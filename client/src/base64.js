@@ -3,7 +3,11 @@ import { invalid } from './errors.js';
 /** A copy: what the caller does with its bytes afterwards changes nothing. */
 export function encodeBase64(bytes) {
   if (!(bytes instanceof Uint8Array)) throw invalid('Bytes have to be a Uint8Array');
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+  try {
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+  } catch {
+    throw invalid('Bytes have to be a Uint8Array whose buffer is still there');
+  }
 }
 
 /** A Uint8Array over a buffer of its own: Node takes small ones from a pool that others share. */

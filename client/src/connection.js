@@ -1,4 +1,6 @@
+import { whenAborted } from './abort_listeners.js';
 import { copyOf, fromWire, SandboxError } from './errors.js';
+import { checkSignal } from './given.js';
 import { LineDecoder } from './line_decoder.js';
 import { encodeMessage } from './message.js';
 
@@ -28,6 +30,7 @@ export class Connection {
   #pending = new Map();
   #queue = new Set();
   #answering = new Map();
+  #busy = false;
   #closedBy;
 
   /**
@@ -61,20 +64,18 @@ export class Connection {
   #exchange(method, params, { signal, keepResult = false, accept, urgent = false } = {}) {
     return new Promise((resolve, reject) => {
       if (this.#closedBy) throw copyOf(this.#closedBy);
+      checkSignal(signal);
       if (signal?.aborted && !keepResult) throw signal.reason;
       const id = ++this.#lastId;
       const text = encodeMessage({ jsonrpc: '2.0', id, method, params }, this.#limits);
       const entry = { id, text, resolve, reject, signal, keepResult, accept };
-      if (signal) {
-        entry.onAbort = () => this.#abort(entry);
-        signal.addEventListener('abort', entry.onAbort, { once: true });
-      }
-      if (this.#pending.size === 0 && this.#queue.size === 0) this.#hooks.busy(true);
+      if (signal) entry.forget = whenAborted(signal, () => this.#abort(entry));
       if (!urgent && this.#pending.size >= this.#limits.maxRequestsInFlight - URGENT_PLACES) {
         this.#queue.add(entry);
       } else {
         this.#send(entry);
       }
+      this.#updateBusy();
       if (signal?.aborted) this.#abort(entry);
     });
   }
@@ -99,11 +100,11 @@ export class Connection {
     this.#queue.clear();
     for (const controller of this.#answering.values()) controller.abort(error);
     for (const entry of left) {
-      this.#forget(entry);
+      entry.forget?.();
       if (entry.signal?.aborted) entry.reject(entry.signal.reason);
       else entry.resolve({ failure: () => copyOf(error) });
     }
-    if (left.length > 0) this.#hooks.busy(false);
+    this.#updateBusy();
   }
 
   #send(entry) {
@@ -114,7 +115,7 @@ export class Connection {
 
   #abort(entry) {
     if (this.#queue.delete(entry)) {
-      this.#forget(entry);
+      entry.forget?.();
       entry.reject(entry.signal.reason);
       this.#settled();
     } else if (this.#pending.has(entry.id)) {
@@ -122,18 +123,19 @@ export class Connection {
     }
   }
 
-  #forget(entry) {
-    if (entry.onAbort) entry.signal.removeEventListener('abort', entry.onAbort);
-  }
-
   #settled() {
     const [next] = this.#queue;
     if (next && this.#pending.size < this.#limits.maxRequestsInFlight - URGENT_PLACES) {
       this.#queue.delete(next);
       this.#send(next);
-    } else if (this.#pending.size === 0 && this.#queue.size === 0) {
-      this.#hooks.busy(false);
     }
+    this.#updateBusy();
+  }
+
+  #updateBusy() {
+    const busy = this.#pending.size > 0 || this.#queue.size > 0;
+    if (busy !== this.#busy) this.#hooks.busy(busy);
+    this.#busy = busy;
   }
 
   #notify(method, params) {
@@ -162,7 +164,7 @@ export class Connection {
       return;
     }
     this.#pending.delete(message.id);
-    this.#forget(entry);
+    entry.forget?.();
     if (message.error === undefined) entry.accept?.(message.result);
     if (entry.signal?.aborted && !(entry.keepResult && message.error === undefined)) {
       entry.reject(entry.signal.reason);

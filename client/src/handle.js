@@ -73,6 +73,7 @@ export class SidecarHandle {
   #forget() {
     this.#sidecar.handles.delete(this.#id);
     for (const toolset of this.#toolsets) this.#sidecar.hostRequests.remove(toolset);
+    this.#toolsets.clear();
   }
 
   #assertActive() {

@@ -1,3 +1,4 @@
+import { whenAborted } from './abort_listeners.js';
 import { decodeBase64 } from './base64.js';
 
 /** Output of one channel: kept whole, since the command's budget bounds it, and read by any number of readers. */
@@ -87,7 +88,7 @@ export class ProcessReceiver {
 
   async #awaitResult(signal) {
     const onAbort = () => void this.stop().catch(() => {}); // the result will tell
-    signal?.addEventListener('abort', onAbort, { once: true });
+    const forget = signal && whenAborted(signal, onAbort);
     if (signal?.aborted) onAbort();
     const { stdout, stderr } = this.#channels;
     try {
@@ -102,7 +103,7 @@ export class ProcessReceiver {
     } finally {
       this.#ended = true;
       this.#sidecar.processes.delete(this.#id);
-      signal?.removeEventListener('abort', onAbort);
+      forget?.();
     }
   }
 

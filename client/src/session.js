@@ -1,6 +1,13 @@
 import { decodeBase64, encodeBase64 } from './base64.js';
+import { invalid } from './errors.js';
+import { checkPolicy, checkTexts } from './given.js';
 import { ProcessReceiver } from './sandbox_process.js';
 import { canonicalPath } from './workspace_path.js';
+
+function commandParams(command, stdin) {
+  checkTexts(command?.environment, 'command.environment');
+  return { command, ...(stdin !== undefined && stdin !== null && { stdin: content(stdin) }) };
+}
 
 const content = (value) => (typeof value === 'string' ? value : { base64: encodeBase64(value) });
 
@@ -37,29 +44,33 @@ export class SidecarSession {
   }
 
   async writeTextFile(path, text) {
+    if (typeof text !== 'string') throw invalid('text has to be a string');
     // As TextEncoder does: half a surrogate pair becomes U+FFFD.
-    await this.#request('session.writeTextFile', { path, text: String(text).toWellFormed() });
+    await this.#request('session.writeTextFile', { path, text: text.toWellFormed() });
   }
 
   async removePath(path) {
     await this.#request('session.removePath', { path });
   }
 
-  async run(command, { signal, stdin } = {}) {
-    return await this.#request('session.run', { command, ...(stdin && { stdin: content(stdin) }) }, { signal });
+  async run(command, options) {
+    const { signal, stdin } = options ?? {};
+    return await this.#request('session.run', commandParams(command, stdin), { signal });
   }
 
-  async spawn(command, { signal, stdin } = {}) {
+  async spawn(command, options) {
+    const { signal, stdin } = options ?? {};
     let receiver;
     const accept = ({ process }) => {
       receiver = new ProcessReceiver(this.#sidecar, process, signal);
     };
-    const params = { command, stream: true, ...(stdin && { stdin: content(stdin) }) };
+    const params = { ...commandParams(command, stdin), stream: true };
     await this.#request('session.spawn', params, { signal, accept });
     return receiver.process;
   }
 
   async setNetworkPolicy(network) {
+    checkPolicy(network);
     await this.#request('session.setNetworkPolicy', { network });
   }
 

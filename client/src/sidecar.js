@@ -20,8 +20,13 @@ const FIND_HINT =
 const living = new Set();
 
 function terminateLiving() {
-  for (const child of living) child.kill('SIGTERM');
+  for (const child of living) {
+    child.kill('SIGTERM');
+    child.kill('SIGCONT'); // one that somebody has stopped hears of the other only then
+  }
 }
+
+const START_HINT = 'The message ends with its last words; the logger has all of them.';
 
 function unavailable(message, reason, { details, hint = FIND_HINT, cause } = {}) {
   return new SandboxError('SANDBOX_UNAVAILABLE', message, { reason, details, hint, cause });
@@ -35,7 +40,11 @@ function spawnError(command, cause) {
   const details = { command };
   return cause.code === 'ENOENT'
     ? unavailable(`The sidecar ${command} was not found`, 'SIDECAR_MISSING', { details, cause })
-    : unavailable(`The sidecar ${command} could not be started: ${cause.message}`, 'SIDECAR_START', { details, cause });
+    : unavailable(`The sidecar ${command} could not be started: ${cause.message}`, 'SIDECAR_START', {
+        details,
+        hint: START_HINT,
+        cause,
+      });
 }
 
 async function startProcess(command, args) {
@@ -201,7 +210,8 @@ export class Sidecar {
   #startError(cause) {
     const said = this.#stderr.last ? `: ${this.#stderr.last}` : '';
     const message = `${this.#command} did not start. ${cause.message}${said}`;
-    return unavailable(message, 'SIDECAR_START', { details: { command: this.#command }, cause });
+    const details = { command: this.#command };
+    return unavailable(message, 'SIDECAR_START', { details, hint: START_HINT, cause });
   }
 
   #versionError(cause) {

@@ -1,4 +1,5 @@
 const METHOD_PREFIX = 'coding.';
+const NO_TOOLS = ['coding.create', 'coding.delete'];
 const REFERENCE_PREFIX = '#/components/schemas/';
 
 // A copy in which each reference is replaced by what it refers to; no schema of a tool refers to itself.
@@ -41,7 +42,7 @@ function defaultsOf(schema) {
 export function toolDefinitions(document, options) {
   const { schemas } = document.components;
   const defaults = defaultsOf(schemas.ToolLimits);
-  const tools = document.methods.filter(({ name }) => name.startsWith(METHOD_PREFIX) && name !== 'coding.create');
+  const tools = document.methods.filter(({ name }) => name.startsWith(METHOD_PREFIX) && !NO_TOOLS.includes(name));
   return tools.flatMap((method) => {
     const name = method.name.slice(METHOD_PREFIX.length);
     if (!has(name, options)) return [];

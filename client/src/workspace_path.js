@@ -5,6 +5,7 @@ const ROOT = '/workspace';
 function faultOf(path) {
   if (path === '') return 'The path is empty';
   if (path.includes('\0')) return 'The path holds a NUL character';
+  if (!path.isWellFormed()) return 'The path holds half of a surrogate pair';
   if (path.includes('\\')) return 'The path holds a backslash';
   if (path.startsWith('/') && !path.startsWith(`${ROOT}/`)) return 'The path is absolute and not below /workspace';
   const segments = (path.startsWith('/') ? path.slice(ROOT.length + 1) : path).split('/');

@@ -284,7 +284,7 @@ describe('options', () => {
     'limits.maxReed': { limits: { maxReed: 1 } },
     'requiredRestrictions.0': { requiredRestrictions: ['none'] },
     'excludeDirectories.0': { search: { excludeDirectories: [5] } },
-    'environment.A': { environment: { A: 5 } },
+    environment: { environment: { 'A=B': 'x' } },
   };
   for (const [path, options] of Object.entries(refusedLater)) {
     test(`refused by the sidecar: ${path} is told by ready and by each handler`, async () => {

@@ -48,6 +48,13 @@ describe('a host at work ends', () => {
     'by an exception that nobody catches': [({ child }) => child.stdin.write('throw'), undefined],
     'by SIGINT': [({ child }) => child.kill('SIGINT'), { code: null, signal: 'SIGINT' }],
     'by SIGTERM': [({ child }) => child.kill('SIGTERM'), { code: null, signal: 'SIGTERM' }],
+    'by process.exit, while somebody has stopped its sidecar': [
+      ({ child, stateDirectory }) => {
+        for (const pid of sidecarPids(stateDirectory, child.pid)) process.kill(pid, 'SIGSTOP');
+        child.stdin.write('exit');
+      },
+      { code: 7, signal: null },
+    ],
     'by SIGKILL': [({ child }) => child.kill('SIGKILL'), { code: null, signal: 'SIGKILL' }],
     'by SIGKILL, as its sidecar does': [
       ({ child, stateDirectory }) => {

@@ -1,7 +1,7 @@
 // An agent loop of the AI SDK works with the tools, as a host would give them to it; the model is a script.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { generateText, stepCountIs, tool } from 'ai';
+import { generateText, jsonSchema, stepCountIs, tool } from 'ai';
 import { MockLanguageModelV3 } from 'ai/test';
 import { createSandboxCodingTools, createSidecarSandboxBackend } from '../../src/index.js';
 import { sidecarBinary, stateDirectory } from '../support/sidecar.mjs';
