@@ -114,6 +114,10 @@ void WarmLaunches::turn() {
     if (waiting_ >= limits::kWarmLaunches || starting_ >= cores_) {
       return;  // until one of these has become something else
     }
+    if (Clock::now() < notBefore_) {
+      later(milliseconds(0));
+      return;
+    }
     if (starting_ + youngCommands() > cores_) {
       later(kWhileRunning);
       return;
