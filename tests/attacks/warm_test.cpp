@@ -2,10 +2,8 @@
 // in one of its own, and waiting changes nothing else.
 #include "tests/attacks/attempts.h"
 #include "tests/attacks/gateway_client.h"
-#include "tests/support/forked.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -69,7 +67,7 @@ Launches awaitWaiting(const Sidecar& sidecar, std::size_t size, Milliseconds wit
 Launches fill(Sidecar& sidecar, Session& session, std::size_t size = kPool, std::size_t others = 0) {
   Launches waiting;
   for (int tries = 0; tries < 5 && waiting.size() != size + others; ++tries) {
-    runAtOnce(sidecar, session, ":", 2 * size);
+    runAtOnce(sidecar, session, ":", size + 3);
     waiting = awaitWaiting(sidecar, size + others, Milliseconds(5000));
   }
   REQUIRE(waiting.size() == size + others);
@@ -374,7 +372,6 @@ TEST_CASE("a handle that nobody uses has no launches after a while, until somebo
   CAPTURE(startAs);
   const auto descriptorsAfter = [](Sidecar& sidecar, Session& session) {
     runAtOnce(sidecar, session, ":", 8);
-    eventually([&] { return waitingLaunchesOf(sidecar.pid()).size() == kPool; }, Milliseconds(5000));
     // Until its pool has been left alone for long enough; with margin.
     const Milliseconds within(2 * limits::kWarmIdleMs + 15000);
     REQUIRE(eventually([&] { return descendantsOf(sidecar.pid()).empty(); }, within));
@@ -478,6 +475,8 @@ struct Case {
 
 std::vector<Case> casesOf(const std::string& program) {
   const auto shell = [](std::string script) { return std::vector<std::string>{"/bin/sh", "-c", std::move(script)}; };
+  std::vector<std::string> many(20000, "argument");
+  many.insert(many.begin(), {"/bin/sh", "-c", "echo $#"});
   return {{"stdin", {"/usr/bin/wc", "-c"}, {}, std::string(300000, 'i')},
           {"no stdin", shell("cat; readlink /proc/self/fd/0")},
           {"descriptors", shell(program + " | sed 's/:\\[[0-9]*]//'")},
@@ -486,12 +485,13 @@ std::vector<Case> casesOf(const std::string& program) {
           {"soft and hard", shell("ulimit -Sn; ulimit -Hn; ulimit -f; umask")},
           {"environment", {"/usr/bin/env"}, {{"environment", {{"B", "2"}, {"A", "1 'x'"}}}}},
           {"large environment", shell("printenv BIG | wc -c"), {{"environment", {{"BIG", std::string(100000, 'e')}}}}},
-          {"signals", {"/bin/grep", "-E", "^(Sig|Cap|NoNewPrivs|Seccomp|Uid|Gid|Groups)", "/proc/self/status"}},
+          {"signals", {"/bin/grep", "-E", "^(Sig[BIC]|Cap|NoNewPrivs|Seccomp|Uid|Gid|Groups)", "/proc/self/status"}},
           {"scheduling", shell("sed -n 's/^policy *: *//p; s/^prio *: *//p' /proc/self/sched; cut -d' ' -f18,19,41 "
                                "/proc/self/stat; cat /proc/self/oom_score_adj /proc/self/autogroup | sed s/-[0-9]*//")},
-          {"directory", shell("pwd"), {{"cwd", "/tmp"}}},
+          {"directory", shell("pwd"), {{"cwd", "sub/directory"}}},
+          {"outside", shell("pwd"), {{"cwd", "/tmp"}}},
           {"no directory", shell("pwd"), {{"cwd", "/workspace/nonexistent"}}},
-          {"a file as directory", shell("pwd"), {{"cwd", "/etc/passwd"}}},
+          {"a file as directory", shell("pwd"), {{"cwd", "file"}}},
           {"missing", {"/nonexistent", "x"}},
           {"missing by name", {"no-such-program"}},
           {"a directory", {"/workspace"}},
@@ -503,7 +503,9 @@ std::vector<Case> casesOf(const std::string& program) {
           {"timeout", {"/bin/sleep", "50"}, {{"timeoutMs", 300}}},
           {"output budget", {"/usr/bin/yes"}, {{"maxOutputBytes", 10000}}},
           {"output at the budget", {"/usr/bin/head", "-c", "10000", "/dev/zero"}, {{"maxOutputBytes", 10000}}},
-          {"large arguments", shell("echo ${#1}"), {}},
+          {"large argument", {"/bin/sh", "-c", "echo ${#1}", "sh", std::string(100000, 'a')}},
+          {"many arguments", many},
+          {"too large an argument", {"/bin/true", std::string(200000, 'a')}},
           {"mounts", shell("cut -d' ' -f 5,6 /proc/self/mountinfo; df -B1 --output=size /tmp /dev/shm")},
           {"processes", shell("ls -d /proc/[0-9]* | wc -l; cat /proc/1/comm; echo $$ $PPID; cat /proc/1/cmdline")},
           {"session", shell("cut -d' ' -f 4-8 /proc/self/stat")},
@@ -529,8 +531,11 @@ TEST_CASE("a command's answer is the same whether or not its launch has waited")
   Session plain(cold);
   Sidecar warm(warmOptions(startAs));
   Session session(warm);
-  plain.install("descriptors");
-  const std::string program = session.install("descriptors");
+  std::string program;
+  for (Session* one : {&plain, &session}) {
+    program = one->install("descriptors");
+    one->sh("mkdir -p sub/directory; : > file");
+  }
   fill(warm, session);
   for (const Case& one : casesOf(program)) {
     CAPTURE(one.name);
@@ -542,26 +547,24 @@ TEST_CASE("a command's answer is the same whether or not its launch has waited")
   }
 }
 
-/// For a sidecar that is asked for eight commands at once, three times over: what it answers. It may open `few` files.
-std::vector<Json> answersWithFew(StartAs startAs, std::size_t each, rlim_t few) {
-  Sidecar sidecar(warmOptions(startAs, each));
+/// What a sidecar answers to commands one after another and four at once, when it may open no more than `few` files.
+/// Commands of another session came first.
+std::vector<Json> answersWithFew(StartAs startAs, std::size_t each, std::uint64_t few) {
+  SidecarOptions options = warmOptions(startAs, each);
+  options.openFiles = few;
+  Sidecar sidecar(options);
+  Session other(sidecar);
   Session session(sidecar);
-  if (each != 0) {
-    fill(sidecar, session, each);
-  }
-  const rlimit limit{few, few};
-  // By the user that the sidecar is: that needs no capability.
-  const pid_t pid = sidecar.pid();
-  const auto lowered =
-      runForked([&] { return std::to_string(::prlimit(pid, RLIMIT_NOFILE, &limit, nullptr)); }, ordinaryUser());
-  REQUIRE(lowered.text == "0");
   std::vector<Json> answers;
-  for (int round = 0; round < 6; ++round) {
-    const std::vector<Json> params(round % 2 == 0 ? 1 : 4, session.commandParams({"/bin/echo", "hi"}));
+  for (int round = 0; round < 8; ++round) {
+    const Session& used = round < 3 ? other : session;
+    const std::vector<Json> params(round % 2 == 0 ? 4 : 1, used.commandParams({"/bin/echo", "hi"}));
     for (const auto id : requestAtOnce(sidecar, params)) {
       answers.push_back(sidecar.response(id));
       answers.back().erase("id");
     }
+    // Whatever waits from now on does so already.
+    eventually([&] { return commandsOf(sidecar.pid()).empty(); });
   }
   return answers;
 }
@@ -569,24 +572,35 @@ std::vector<Json> answersWithFew(StartAs startAs, std::size_t each, rlim_t few) 
 TEST_CASE("launches that wait never take the descriptors that a command needs") {
   const StartAs startAs = GENERATE(from_range(startModes()));
   CAPTURE(startAs);
-  const auto worked = [](const std::vector<Json>& answers) {
-    return std::all_of(answers.begin(), answers.end(),
-                       [](const Json& answer) { return answer.value("/result/stdout"_json_pointer, "") == "hi\n"; });
-  };
+  const auto worked = [](const Json& answer) { return answer.value("/result/stdout"_json_pointer, "") == "hi\n"; };
   // The fewest with which a sidecar without them works.
-  rlim_t few = 40;
-  while (few < 256 && !worked(answersWithFew(startAs, 0, few))) {
-    few += 4;
+  std::uint64_t few = 64;
+  for (bool enough = false; !enough; few += enough ? 0 : 4) {
+    REQUIRE(few < limits::kOpenFilesBesideWarm);
+    const std::vector<Json> answers = answersWithFew(startAs, 0, few);
+    enough = std::all_of(answers.begin(), answers.end(), worked);
   }
-  CAPTURE(few);
-  REQUIRE(few < 256);
-  for (const rlim_t more : {0, 4, 8, 12, 16, 24, 32}) {
-    CAPTURE(more);
+  for (const std::uint64_t more : {0, 4, 8, 16, 32, 64, 128, 256}) {
+    CAPTURE(few, more);
     for (const Json& answer : answersWithFew(startAs, kPool, few + more)) {
       CAPTURE(answer.dump());
-      CHECK(answer.value("/result/stdout"_json_pointer, "") == "hi\n");
+      CHECK(worked(answer));
     }
   }
+}
+
+TEST_CASE("as many launches wait as there are descriptors for") {
+  const StartAs startAs = GENERATE(from_range(startModes()));
+  const std::size_t room = GENERATE(0, 1, 3);
+  CAPTURE(startAs, room);
+  SidecarOptions options = warmOptions(startAs);
+  options.openFiles = limits::kOpenFilesBesideWarm + room * limits::kOpenFilesOfWarmLaunch;
+  Sidecar sidecar(options);
+  Session session(sidecar);
+  fill(sidecar, session, room);
+  Session other(sidecar);
+  CHECK(other.sh("echo cold").out == "cold\n");
+  CHECK(awaitWaiting(sidecar, room).size() == room);
 }
 
 std::string shown(pid_t pid, const char* file) {

@@ -117,6 +117,11 @@ Sidecar::Sidecar(SidecarOptions options) : options_(std::move(options)) {
   spawn.argv = {sidecarBinary(), "--state-dir", options_.state->path()};
   const std::vector<std::string> arguments = argumentsOf(options_);
   spawn.argv.insert(spawn.argv.end(), arguments.begin(), arguments.end());
+  if (options_.openFiles) {
+    const std::string limited = "ulimit -n " + std::to_string(*options_.openFiles) + " && exec \"$@\"";
+    const std::vector<std::string> shell{"/bin/sh", "-c", limited, "sh"};
+    spawn.argv.insert(spawn.argv.begin(), shell.begin(), shell.end());
+  }
   spawn.environment = childEnvironment(options_);
   spawn.descriptors = options_.descriptors;
   if (options_.startAs == StartAs::kOrdinaryUser) {
