@@ -64,6 +64,7 @@ TEST_CASE("sessions made and deleted leave neither descriptors nor files") {
   CAPTURE(startAs);
   SidecarOptions options;
   options.startAs = startAs;
+  options.arguments = {"--warm", "0"};
   Sidecar sidecar(std::move(options));
   const auto once = [&] {
     Session session(sidecar);

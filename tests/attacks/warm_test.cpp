@@ -143,6 +143,31 @@ TEST_CASE("a command is what a waiting launch becomes") {
   CHECK(noGuestSoon(marker));
 }
 
+TEST_CASE("control: a command that calls itself a launch that waits is not taken for one") {
+  const StartAs startAs = GENERATE(from_range(startModes()));
+  CAPTURE(startAs);
+  Sidecar sidecar(warmOptions(startAs, 0));
+  Session session(sidecar);
+  session.sh("cp /bin/cat stitchkit-launch; mkfifo p");
+  sidecar.call("session.spawn",
+               session.commandParams({"/bin/bash", "-c", "exec -a /run/stitchkit-launch ./stitchkit-launch <>p"}));
+  pid_t command = 0;
+  REQUIRE(eventually([&] {
+    for (const pid_t pid : descendantsOf(sidecar.pid())) {
+      const std::string folder = "/proc/" + std::to_string(pid);
+      if (readFile(folder + "/comm") == "stitchkit-launc\n" && statusLine(pid, "State").starts_with("S") &&
+          readFile(folder + "/cmdline") == std::string("/run/stitchkit-launch") + '\0') {
+        std::error_code failure;
+        const auto program = std::filesystem::read_symlink(folder + "/exe", failure);
+        command = program == "/workspace/stitchkit-launch" ? pid : command;
+      }
+    }
+    return command != 0;
+  }));
+  CHECK(waitingLaunchesOf(sidecar.pid()).empty());
+  CHECK(commandsOf(sidecar.pid()).size() == 3);
+}
+
 // The namespace that a command prints is one that waited before it, which all live until their command.
 void checkTraces(const std::string& output, const std::set<std::string>& waited) {
   CAPTURE(output);
@@ -391,6 +416,31 @@ TEST_CASE("a handle that nobody uses has no launches after a while, until somebo
   CHECK(session.sh("echo back").out == "back\n");
   CHECK(awaitWaiting(sidecar, 1).size() == 1);
   fill(sidecar, session);
+}
+
+TEST_CASE("many commands and sessions later a sidecar is as it would be had no launch ever waited") {
+  const StartAs startAs = GENERATE(from_range(startModes()));
+  CAPTURE(startAs);
+  const auto use = [](Sidecar& sidecar) {
+    for (int i = 0; i < 25; ++i) {
+      Session session(sidecar);
+      for (const std::size_t count : {8, 1, 4}) {
+        runAtOnce(sidecar, session, ":", count);
+      }
+      CHECK(session.run({"/nonexistent"}).exitCode == 127);
+      const Json process = sidecar.call("session.spawn", session.commandParams({"/bin/sleep", "60"})).at("process");
+      sidecar.call("process.stop", {{"process", process}});
+      sidecar.call(i % 2 == 0 ? "handle.delete" : "handle.stop", {{"handle", session.handle()}});
+    }
+  };
+  Sidecar cold(warmOptions(startAs, 0));
+  Sidecar warm(warmOptions(startAs));
+  use(cold);
+  use(warm);
+  CHECK(eventually([&] { return descendantsOf(cold.pid()).empty() && descendantsOf(warm.pid()).empty(); }));
+  CHECK(eventually([&] { return countersOf(warm.pid()).descriptors == countersOf(cold.pid()).descriptors; }));
+  CHECK(countersOf(warm.pid()).threads == countersOf(cold.pid()).threads);
+  CHECK(countersOf(warm.pid()).zombies == 0);
 }
 
 TEST_CASE("no more launches wait for a handle than it may have") {
