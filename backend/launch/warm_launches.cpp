@@ -1,5 +1,7 @@
 #include "backend/launch/warm_launches.h"
 
+#include <sys/resource.h>
+
 #include <boost/asio/io_context.hpp>
 
 #include <algorithm>
@@ -23,6 +25,16 @@ constexpr milliseconds kAfterAnswer{2};
 constexpr milliseconds kWhileRunning{3};
 // After a launch that could not be made ready; the next command finds out why.
 constexpr std::chrono::seconds kAfterFailure{1};
+
+// A command must not fail for want of a descriptor that a launch holds which only waits.
+std::size_t mostThatMayWait() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur <= limits::kOpenFilesBesideWarm) {
+    return 0;
+  }
+  const auto room = (files.rlim_cur - limits::kOpenFilesBesideWarm) / limits::kOpenFilesOfWarmLaunch;
+  return static_cast<std::size_t>(std::min<rlim_t>(room, limits::kWarmLaunches));
+}
 
 }  // namespace
 
@@ -54,7 +66,11 @@ class WarmPool::Waiting final : public SandboxProcess::Owner {
 };
 
 WarmLaunches::WarmLaunches(boost::asio::io_context& io, std::size_t each)
-    : io_(io), each_(each), cores_(std::max(1U, std::thread::hardware_concurrency())), timer_(io) {}
+    : io_(io),
+      each_(each),
+      most_(mostThatMayWait()),
+      cores_(std::max(1U, std::thread::hardware_concurrency())),
+      timer_(io) {}
 
 std::shared_ptr<WarmPool> WarmLaunches::pool(std::shared_ptr<const PreparedProfile> profile) {
   auto pool = std::make_shared<WarmPool>(*this, nullptr);
@@ -114,8 +130,12 @@ std::size_t WarmLaunches::youngCommands() const {
 // way of commands that are at work.
 void WarmLaunches::turn() {
   while (!lacking_.empty()) {
-    if (waiting_ >= limits::kWarmLaunches || starting_ >= cores_) {
+    if (waiting_ >= most_ || starting_ >= cores_) {
       return;  // until one of these has become something else
+    }
+    if (Clock::now() < notBefore_) {
+      later(milliseconds(0));
+      return;
     }
     if (starting_ + youngCommands() > cores_) {
       later(kWhileRunning);

@@ -23,7 +23,8 @@ class WarmPool;
 /// of commands. Loop thread only; outlives the pools.
 class WarmLaunches {
  public:
-  /// At most `each` wait for one handle; 0: none ever.
+  /// At most `each` wait for one handle; 0: none ever. In all, limits::kWarmLaunches and what RLIMIT_NOFILE has room
+  /// for beside commands and files.
   WarmLaunches(boost::asio::io_context& io, std::size_t each);
 
   [[nodiscard]] std::shared_ptr<WarmPool> pool(std::shared_ptr<const PreparedProfile> profile);
@@ -46,6 +47,7 @@ class WarmLaunches {
 
   boost::asio::io_context& io_;
   std::size_t each_;
+  std::size_t most_;
   std::size_t cores_;
   std::size_t waiting_ = 0;   // of all pools, those in set-up included
   std::size_t starting_ = 0;  // of these, in set-up

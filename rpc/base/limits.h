@@ -61,7 +61,12 @@ inline constexpr int kConcurrentCommandsMax = 1024;
 inline constexpr int kWarmLaunchesOfHandle = 4;
 inline constexpr int kWarmLaunchesOfHandleMax = 64;
 inline constexpr std::size_t kWarmLaunches = 64;
-/// Milliseconds without a command after which a handle has none of them: longer than a model thinks between two, mostly.
+/// Open files that are not for launches that wait, whatever the process may open, and how many one takes at most: with
+/// a low RLIMIT_NOFILE fewer wait, or none.
+inline constexpr std::uint64_t kOpenFilesBesideWarm = 256;
+inline constexpr std::uint64_t kOpenFilesOfWarmLaunch = 8;
+/// Milliseconds without a command after which a handle has none of them: longer than a model thinks between two,
+/// mostly.
 inline constexpr std::int64_t kWarmIdleMs = 15000;
 /// A command's deadline in milliseconds (PROTOCOL.md, 5).
 inline constexpr std::int64_t kCommandTimeoutMs = 30000;

@@ -35,7 +35,7 @@ TEST_CASE("a cancel in the first milliseconds leaves nobody") {
     REQUIRE(answer.at("/error/code"_json_pointer) == -32800);
   }
   CHECK(noGuestSoon(marker, Milliseconds(15000)));
-  CHECK(eventually([&] { return descendantsOf(sidecar.pid()).empty(); }, Milliseconds(15000)));
+  CHECK(eventually([&] { return commandsOf(sidecar.pid()).empty(); }, Milliseconds(15000)));
   CHECK(countersOf(sidecar.pid()).zombies == 0);
   // And it still works.
   CHECK(session.run({"/bin/echo", "hi"}).out == "hi\n");

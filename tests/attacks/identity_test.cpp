@@ -109,8 +109,8 @@ TEST_CASE("initialize may still name another state directory after root was give
   Session session(sidecar);
   CHECK(session.sh("echo hi").out == "hi\n");
   CHECK(infoOf(other).st_uid == kOrdinaryUid);
-  // The helper that made it is gone: only guests' processes may be below the sidecar now, and none is alive.
-  CHECK(eventually([&] { return descendantsOf(sidecar.pid()).empty(); }));
+  // The helper that made it is gone: only launches' processes may be below the sidecar now, and no command is alive.
+  CHECK(eventually([&] { return commandsOf(sidecar.pid()).empty(); }));
 }
 
 TEST_CASE("a state directory that holds other things is refused at the start, and stays as it was") {

@@ -30,7 +30,9 @@ TEST_CASE("while the host does not read: memory is bounded, deadlines fire; then
   const std::string marker = "m" + uniqueDigits();
 
   sidecar.pauseReading();
-  Json flood = session.commandParams({"/usr/bin/yes", marker}, {{"timeoutMs", 60000}});
+  // Its budget is more than what is let through until the sidecar holds it back, however early it begins.
+  Json flood =
+      session.commandParams({"/usr/bin/yes", marker}, {{"timeoutMs", 60000}, {"maxOutputBytes", 64 * 1024 * 1024}});
   flood["stream"] = true;
   const auto flooding = sidecar.request("session.spawn", flood);
   std::vector<std::int64_t> requests;

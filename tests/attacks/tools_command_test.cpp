@@ -127,6 +127,8 @@ TEST_CASE("what a command leaves in the background ends with it, and holds nothi
   REQUIRE(waitForChild(spawnProgram(plain), Milliseconds(15000)));
   CHECK(guestsAlive(marker).size() == 3);
   CHECK(killAll(marker));
+  CHECK(eventually([&] { return commandsOf(sidecar.pid()).empty(); }));
+  session.stop();
   CHECK(onlyDescendants({sidecar.pid()}));
 }
 

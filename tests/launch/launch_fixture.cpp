@@ -125,10 +125,14 @@ const std::string& fixtureBubblewrap() {
 }
 
 int liveSandboxes() {
+  return liveSandboxes(fixtureBubblewrap());
+}
+
+int liveSandboxes(const std::string& bubblewrap) {
   int count = 0;
-  forEachProcess([&count](const std::string& process) {
+  forEachProcess([&](const std::string& process) {
     std::error_code ignored;
-    count += fs::read_symlink(process + "/exe", ignored) == fixtureBubblewrap() ? 1 : 0;
+    count += fs::read_symlink(process + "/exe", ignored) == bubblewrap ? 1 : 0;
   });
   return count;
 }

@@ -57,6 +57,7 @@ const std::string& fixtureBubblewrap();
 
 /// Processes that run fixtureBubblewrap(): every sandbox has one at least.
 int liveSandboxes();
+int liveSandboxes(const std::string& bubblewrap);
 /// Processes whose command line holds `marker`.
 int processesNamed(const std::string& marker);
 /// Calls `condition` until it holds or `seconds` have passed.

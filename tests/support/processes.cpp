@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@ namespace stitchkit::testing {
 namespace {
 
 constexpr Milliseconds kPause(2);
+constexpr std::string_view kLaunchHelper = "/run/stitchkit-launch";
 
 struct Relation {
   pid_t parent = 0;
@@ -130,24 +132,83 @@ std::vector<pid_t> guestsAlive(std::string_view marker) {
   return found;
 }
 
-std::vector<pid_t> descendantsOf(pid_t ancestor) {
-  std::map<pid_t, Relation> relations;
+namespace {
+
+using Relations = std::map<pid_t, Relation>;
+
+Relations allRelations() {
+  Relations relations;
   for (const pid_t pid : allProcesses()) {
     if (const auto relation = relationOf(pid)) {
       relations[pid] = *relation;
     }
   }
+  return relations;
+}
+
+std::vector<pid_t> livingBelow(pid_t ancestor, const Relations& relations) {
   std::vector<pid_t> found;
   for (const auto& [pid, relation] : relations) {
     pid_t above = relation.parent;
-    while (above != ancestor && relations.count(above) != 0) {
-      above = relations[above].parent;
+    for (auto next = relations.find(above); above != ancestor && next != relations.end();) {
+      above = next->second.parent;
+      next = relations.find(above);
     }
     if (above == ancestor && !isDead(relation.state) && procFile(pid, "comm") != "sandbox-warden\n") {
       found.push_back(pid);
     }
   }
   return found;
+}
+
+pid_t parentIn(const Relations& relations, pid_t pid) {
+  const auto found = relations.find(pid);
+  return found == relations.end() ? 0 : found->second.parent;
+}
+
+// A command may give itself any name and any command line, but no other executable: that is asked where it may be.
+bool isLaunchHelper(pid_t pid) {
+  if (procFile(pid, "cmdline") != std::string(kLaunchHelper) + '\0' || procFile(pid, "comm") != "stitchkit-launc\n") {
+    return false;
+  }
+  char target[4096];
+  const ssize_t size = ::readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), target, sizeof target);
+  return size < 0 ? errno == EACCES || errno == EPERM
+                  : std::string_view(target, static_cast<std::size_t>(size)) == kLaunchHelper;
+}
+
+std::vector<WaitingLaunch> waitingIn(pid_t sidecar, const std::vector<pid_t>& below, const Relations& relations) {
+  std::vector<WaitingLaunch> found;
+  for (const pid_t pid : below) {
+    const pid_t init = parentIn(relations, pid);
+    const pid_t bubblewrap = parentIn(relations, init);
+    if (relations.at(pid).state == 'S' && parentIn(relations, bubblewrap) == sidecar && isLaunchHelper(pid)) {
+      found.push_back({bubblewrap, init, pid});
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<pid_t> descendantsOf(pid_t ancestor) {
+  return livingBelow(ancestor, allRelations());
+}
+
+std::vector<WaitingLaunch> waitingLaunchesOf(pid_t sidecar) {
+  const Relations relations = allRelations();
+  return waitingIn(sidecar, livingBelow(sidecar, relations), relations);
+}
+
+std::vector<pid_t> commandsOf(pid_t sidecar) {
+  const Relations relations = allRelations();
+  std::vector<pid_t> left = livingBelow(sidecar, relations);
+  for (const WaitingLaunch& launch : waitingIn(sidecar, left, relations)) {
+    for (const pid_t pid : launch.processes()) {
+      left.erase(std::remove(left.begin(), left.end(), pid), left.end());
+    }
+  }
+  return left;
 }
 
 std::vector<pid_t> wardensOf(pid_t sidecar) {

@@ -36,6 +36,23 @@ std::vector<pid_t> guestsAlive(std::string_view marker);
 /// process that has died are found below this one. A sidecar's warden is its own and does not count.
 std::vector<pid_t> descendantsOf(pid_t ancestor);
 
+/// The processes of a sandbox that waits for a command: its helper becomes the command, with the number that it has.
+struct WaitingLaunch {
+  pid_t bubblewrap = 0;
+  pid_t init = 0;  ///< pid 1 in there
+  pid_t helper = 0;
+
+  [[nodiscard]] std::vector<pid_t> processes() const { return {bubblewrap, init, helper}; }
+  friend bool operator==(const WaitingLaunch&, const WaitingLaunch&) = default;
+};
+
+/// Those below a sidecar. While a command starts, its own launch is one for a moment, whether or not it has waited.
+std::vector<WaitingLaunch> waitingLaunchesOf(pid_t sidecar);
+
+/// Living processes below the sidecar, those of launches that wait left out: of commands, and for a moment of launches
+/// that are being set up.
+std::vector<pid_t> commandsOf(pid_t sidecar);
+
 /// The sidecar's wardens: one from its first use on.
 std::vector<pid_t> wardensOf(pid_t sidecar);
 

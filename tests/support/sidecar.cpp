@@ -15,6 +15,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <sstream>
 #include <system_error>
 
 namespace stitchkit::testing {
@@ -63,6 +64,19 @@ std::vector<std::string> childEnvironment(const SidecarOptions& options) {
   return environment;
 }
 
+// What the run adds for all its sidecars: an option and its value, of which a test's own are the stronger.
+std::vector<std::string> argumentsOf(const SidecarOptions& options) {
+  std::vector<std::string> arguments = options.arguments;
+  const char* const added = std::getenv("STITCHKIT_SIDECAR_ARGUMENTS");
+  std::istringstream words(added != nullptr ? added : "");
+  for (std::string name, value; words >> name >> value;) {
+    if (std::find(options.arguments.begin(), options.arguments.end(), name) == options.arguments.end()) {
+      arguments.insert(arguments.end(), {name, value});
+    }
+  }
+  return arguments;
+}
+
 int remaining(Clock::time_point deadline) {
   const auto left = std::chrono::duration_cast<Milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<long>(left, 0, 60000));
@@ -101,7 +115,13 @@ Sidecar::Sidecar(SidecarOptions options) : options_(std::move(options)) {
   }
   SpawnOptions spawn;
   spawn.argv = {sidecarBinary(), "--state-dir", options_.state->path()};
-  spawn.argv.insert(spawn.argv.end(), options_.arguments.begin(), options_.arguments.end());
+  const std::vector<std::string> arguments = argumentsOf(options_);
+  spawn.argv.insert(spawn.argv.end(), arguments.begin(), arguments.end());
+  if (options_.openFiles) {
+    const std::string limited = "ulimit -n " + std::to_string(*options_.openFiles) + " && exec \"$@\"";
+    const std::vector<std::string> shell{"/bin/sh", "-c", limited, "sh"};
+    spawn.argv.insert(spawn.argv.begin(), shell.begin(), shell.end());
+  }
   spawn.environment = childEnvironment(options_);
   spawn.descriptors = options_.descriptors;
   if (options_.startAs == StartAs::kOrdinaryUser) {

@@ -33,6 +33,9 @@ std::ostream& operator<<(std::ostream& out, StartAs startAs);
 /// `GENERATE(from_range(startModes()))`. With STITCHKIT_TEST_START_MODES=1 only the first of them.
 std::vector<StartAs> startModes();
 
+/// The environment variable STITCHKIT_SIDECAR_ARGUMENTS holds options with their values, between spaces, that every
+/// sidecar gets whose test does not give the same option itself.
+
 /// What the sidecar's stdin and stdout are. Standard error is a pipe in each case.
 enum class Wiring { kPipes, kSocketPair, kTerminal };
 
@@ -51,9 +54,10 @@ class StateDirectory {
 struct SidecarOptions {
   StartAs startAs = StartAs::kRoot;
   Wiring wiring = Wiring::kPipes;
-  std::vector<std::string> arguments;            ///< after `--state-dir PATH`
+  std::vector<std::string> arguments;            ///< after `--state-dir PATH`; see STITCHKIT_SIDECAR_ARGUMENTS
   std::vector<std::string> environment;          ///< "NAME=value", beside PATH and the sanitizers' options
   std::vector<std::pair<int, int>> descriptors;  ///< {source here, number there}, beside the standard streams
+  std::optional<std::uint64_t> openFiles;        ///< the hard limit of open files that it is started with
   bool readStderr = true;                        ///< false: the pipe is left to fill up
   bool keepTranscript = false;                   ///< transcript() holds all that came on stdout
   std::shared_ptr<StateDirectory> state;         ///< none: a new one
