@@ -136,7 +136,8 @@ Result<void> SandboxProcess::send(LaunchOperation operation, std::string_view pa
 }
 
 bool SandboxProcess::waits() noexcept {
-  return end_.ready && !killed_ && !reaped_ && !bwrapEnd_.ended() && !init_.ended() && !control_->hungUp();
+  const bool guarded = warden_ == nullptr || warden_->lives(wardenGeneration_);
+  return end_.ready && !killed_ && !reaped_ && guarded && !bwrapEnd_.ended() && !init_.ended() && !control_->hungUp();
 }
 
 void SandboxProcess::kill() noexcept {
@@ -190,6 +191,7 @@ void SandboxProcess::onMessage(HelperMessage message) {
     return;
   }
   const bool guarded = warden_ == nullptr || warden_->watch(message.descriptor.get()).has_value();
+  wardenGeneration_ = warden_ == nullptr ? 0 : warden_->generation();
   init_.start(std::move(message.descriptor), [this, keep = shared_from_this()] {
     initEnded_ = true;
     finishWhenGone();

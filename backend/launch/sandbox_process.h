@@ -66,7 +66,8 @@ class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
 
   [[nodiscard]] bool ready() const noexcept { return end_.ready; }
 
-  /// Asks the kernel whether it is ready and all of it still lives, whatever the loop has not heard of yet.
+  /// Asks the kernel whether it is ready and all of it still lives, its warden too, whatever the loop has not heard of
+  /// yet.
   [[nodiscard]] bool waits() noexcept;
 
   /// After onReady. `streams`: stdin, stdout, stderr for kLaunchRun, else none. Errors: kUnavailable.
@@ -96,6 +97,7 @@ class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
   UniqueFd setUpText_;
   DirectoryIdentity workspace_;
   Warden* warden_ = nullptr;
+  std::uint64_t wardenGeneration_ = 0;
   SandboxEnd end_;
   bool spawned_ = false;
   bool killed_ = false;

@@ -133,9 +133,15 @@ Result<void> Warden::watch(int initPidfd) {
     }
     socket_ = std::move(next->socket_);
     pid_ = std::exchange(next->pid_, -1);
+    ++generation_;
     error = send(initPidfd);
   }
   return error == 0 ? Result<void>() : launchResourceError("warden", error);
+}
+
+bool Warden::lives(std::uint64_t generation) const noexcept {
+  pollfd waiter{socket_.get(), 0, 0};
+  return generation == generation_ && ::poll(&waiter, 1, 0) == 0;
 }
 
 // 0 or errno.

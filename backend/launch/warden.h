@@ -8,6 +8,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+
 #include "rpc/base/error.h"
 #include "rpc/base/unique_fd.h"
 
@@ -30,6 +32,11 @@ class Warden {
   /// that was killed is replaced. Errors: kUnavailable; then the guest must not run.
   Result<void> watch(int initPidfd);
 
+  /// Which of the wardens that came one after another has been watching since watch().
+  [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }
+  /// Whether that one still lives. What waits for a command longer than its warden lived has to be thrown away.
+  [[nodiscard]] bool lives(std::uint64_t generation) const noexcept;
+
  private:
   int send(int initPidfd);
 
@@ -37,6 +44,7 @@ class Warden {
 
   UniqueFd socket_;
   pid_t pid_ = -1;
+  std::uint64_t generation_ = 0;
 };
 
 }  // namespace stitchkit

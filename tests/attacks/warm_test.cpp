@@ -363,6 +363,33 @@ TEST_CASE("a stop and a delete end the launches that wait, and the session is fr
   CHECK(other.sh("echo still").out == "still\n");
 }
 
+TEST_CASE("a launch that has waited longer than its warden lived is not used: a guest could outlive the sidecar") {
+  const StartAs startAs = GENERATE(from_range(startModes()));
+  CAPTURE(startAs);
+  Sidecar sidecar(warmOptions(startAs));
+  Session session(sidecar);
+  const std::string program = session.install("pid1_takeover");
+  const Launches waiting = fill(sidecar, session);
+  const std::vector<pid_t> wardens = wardensOf(sidecar.pid());
+  REQUIRE(wardens.size() == 1);
+  REQUIRE(::kill(wardens.front(), SIGKILL) == 0);
+  REQUIRE(eventually([&] { return wardensOf(sidecar.pid()).empty(); }));
+  const std::string marker = "m" + uniqueDigits();
+  Json params = session.commandParams({program, marker});
+  params["stream"] = true;
+  sidecar.call("session.spawn", params);
+  REQUIRE(sidecar.outputBytes().starts_with("takeover="));
+  const std::vector<pid_t> guests = guestsAlive(marker);
+  REQUIRE(guests.size() == 1);
+  CHECK(std::none_of(waiting.begin(), waiting.end(),
+                     [&](const WaitingLaunch& launch) { return launch.helper == guests.front(); }));
+  sidecar.kill(SIGKILL);
+  REQUIRE(sidecar.waitForExit());
+  CHECK(noGuestSoon(marker, Milliseconds(15000)));
+  CHECK(noneLivesSoon(waiting));
+  killAll(marker);
+}
+
 TEST_CASE("launches that wait do not outlive the sidecar") {
   const StartAs startAs = GENERATE(from_range(startModes()));
   const std::string end = GENERATE("SIGKILL", "SIGTERM", "end of input", "host's death");
@@ -679,7 +706,7 @@ TEST_CASE("a waiting launch shows no more than bubblewrap's own arguments") {
   const std::string marker = "60.0" + uniqueDigits();
   cold.call("session.spawn", plain.commandParams({"/bin/sleep", marker}));
   REQUIRE(eventually([&] { return guestsAlive(marker).size() == 1; }));
-  std::set<std::string> expected{"/run/stitchkit-launch "};
+  std::set<std::string> expected{"/run/stitchkit-launch filter-sockets "};
   for (const pid_t pid : descendantsOf(cold.pid())) {
     if (shown(pid, "cmdline").find(marker) == std::string::npos) {
       expected.insert(shown(pid, "cmdline"));

@@ -168,7 +168,8 @@ pid_t parentIn(const Relations& relations, pid_t pid) {
 
 // A command may give itself any name and any command line, but no other executable: that is asked where it may be.
 bool isLaunchHelper(pid_t pid) {
-  if (procFile(pid, "cmdline") != std::string(kLaunchHelper) + '\0' || procFile(pid, "comm") != "stitchkit-launc\n") {
+  if (!procFile(pid, "cmdline").starts_with(std::string(kLaunchHelper) + '\0') ||
+      procFile(pid, "comm") != "stitchkit-launc\n") {
     return false;
   }
   char target[4096];
