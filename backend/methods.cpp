@@ -239,6 +239,7 @@ void addRun(MethodTable& table, Backend& backend) {
 struct Spawning {
   std::shared_ptr<Guest> guest;
   std::shared_ptr<SpawnedProcess> process;
+  bool cancelled = false;  // before it had a name: answered when nothing of it is left, and its output is nobody's
 };
 
 void streamOutput(Peer* peer, const SpawnedProcess& process, OutputChannel channel, std::string_view bytes) {
@@ -262,8 +263,12 @@ void addSpawn(MethodTable& table, Backend& backend, const MethodSettings& settin
         GuestOptions options;
         options.onStarted = [&backend, spawning, reply, handleId = params.handle,
                              cancellation = call.cancellation](Result<void> started) {
-          if (!started || cancellation->cancelled()) {
-            reply(started ? cancelledError() : std::move(started).error());
+          if (!started) {
+            reply(std::move(started).error());
+            return;
+          }
+          if (cancellation->cancelled()) {
+            spawning->cancelled = true;
             return;
           }
           spawning->process = backend.processes().add(handleId, spawning->guest);
@@ -271,11 +276,17 @@ void addSpawn(MethodTable& table, Backend& backend, const MethodSettings& settin
         };
         if (params.stream) {
           options.onOutput = [settings, spawning](OutputChannel channel, std::string_view bytes) {
-            streamOutput(settings.peer(), *spawning->process, channel, bytes);
+            if (spawning->process) {
+              streamOutput(settings.peer(), *spawning->process, channel, bytes);
+            }
           };
         }
-        const auto completion = [&backend, settings, spawning, stream = params.stream](Result<GuestOutcome> outcome) {
+        const auto completion = [&backend, settings, spawning, reply,
+                                 stream = params.stream](Result<GuestOutcome> outcome) {
           spawning->guest.reset();
+          if (spawning->cancelled) {
+            reply(cancelledError());
+          }
           if (!spawning->process) {
             return;
           }

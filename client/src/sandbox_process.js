@@ -66,6 +66,14 @@ export class ProcessReceiver {
     this.#result.catch(() => {}); // a caller that only stops it need not look
   }
 
+  /** Settles, and never rejects, when nothing of the process is left. */
+  get ended() {
+    return this.#result.then(
+      () => {},
+      () => {},
+    );
+  }
+
   output(channel, base64) {
     this.#channels[channel].push(decodeBase64(base64));
   }

@@ -65,7 +65,12 @@ export class SidecarSession {
       receiver = new ProcessReceiver(this.#sidecar, process, signal);
     };
     const params = { ...commandParams(command, stdin), stream: true };
-    await this.#request('session.spawn', params, { signal, accept });
+    try {
+      await this.#request('session.spawn', params, { signal, accept });
+    } catch (error) {
+      await receiver?.ended; // aborted when it had begun already
+      throw error;
+    }
     return receiver.process;
   }
 

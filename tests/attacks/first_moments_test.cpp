@@ -41,6 +41,32 @@ TEST_CASE("a cancel in the first milliseconds leaves nobody") {
   CHECK(session.run({"/bin/echo", "hi"}).out == "hi\n");
 }
 
+TEST_CASE(
+    "a spawn that is cancelled in the first milliseconds is answered when nobody is left, and its output is nobody's") {
+  SidecarOptions options;
+  options.startAs = GENERATE(from_range(startModes()));
+  options.arguments = {"--max-concurrent-commands", "1"};
+  Sidecar sidecar(std::move(options));
+  Session session(sidecar);
+  const std::string marker = "30.0" + uniqueDigits();
+  for (int i = 0; i < kCancels; ++i) {
+    Json params = session.commandParams({"/bin/sh", "-c", "echo x; exec sleep " + marker});
+    params["stream"] = true;
+    const auto id = sidecar.request("session.spawn", params);
+    std::this_thread::sleep_for(moment());
+    sidecar.cancel(id);
+    const Json answer = sidecar.response(id);
+    CAPTURE(i, answer.dump());
+    if (answer.contains("result")) {
+      sidecar.call("process.stop", {{"process", answer["result"]["process"]}});
+    } else {
+      REQUIRE(answer.at("/error/code"_json_pointer) == -32800);
+    }
+    REQUIRE(guestsAlive(marker).empty());
+    REQUIRE(session.run({"/bin/echo", "hi"}).out == "hi\n");
+  }
+}
+
 TEST_CASE("a stop in the first milliseconds leaves nobody") {
   SidecarOptions options;
   options.startAs = GENERATE(from_range(startModes()));

@@ -46,22 +46,27 @@ std::uint32_t verdict(std::uint32_t architecture, std::uint32_t number, std::uin
 
 struct Calls {
   const char* name;
-  std::uint32_t architecture, socket, socketpair, getpid;
+  std::uint32_t architecture, socket, socketpair, getpid, addKey;
 };
 
-const Calls kCalls[] = {{"x86-64", AUDIT_ARCH_X86_64, 41, 53, 39},
-                        {"i386", AUDIT_ARCH_I386, 359, 360, 20},
-                        {"aarch64", AUDIT_ARCH_AARCH64, 198, 199, 172},
-                        {"arm", AUDIT_ARCH_ARM, 281, 288, 20}};
+const Calls kCalls[] = {{"x86-64", AUDIT_ARCH_X86_64, 41, 53, 39, 248},
+                        {"i386", AUDIT_ARCH_I386, 359, 360, 20, 286},
+                        {"aarch64", AUDIT_ARCH_AARCH64, 198, 199, 172, 217},
+                        {"arm", AUDIT_ARCH_ARM, 281, 288, 20, 309}};
 
 }  // namespace
 
-TEST_CASE("on every architecture four families of sockets and no io_uring", "[filter]") {
+TEST_CASE("on every architecture four families of sockets, no io_uring and no kernel keys", "[filter]") {
   for (const Calls& calls : kCalls) {
     CAPTURE(calls.name);
     CHECK(verdict(calls.architecture, calls.getpid) == kAllow);
     CHECK(verdict(calls.architecture, calls.getpid, AF_VSOCK) == kAllow);
     CHECK(verdict(calls.architecture, kIoUringSetup) == kNoCall);
+    for (const std::uint32_t call : {calls.addKey, calls.addKey + 1, calls.addKey + 2}) {
+      CHECK(verdict(calls.architecture, call) == kNoCall);
+    }
+    CHECK(verdict(calls.architecture, calls.addKey - 1) == kAllow);
+    CHECK(verdict(calls.architecture, calls.addKey + 3) == kAllow);
     for (const std::uint32_t call : {calls.socket, calls.socketpair}) {
       for (std::uint64_t family = 0; family < AF_MAX + 8; ++family) {
         const bool known = family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK;

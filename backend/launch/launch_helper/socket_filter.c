@@ -25,7 +25,12 @@ enum {
   kSocketAarch64 = 198,
   kSocketpairAarch64 = 199,
   kSocketArm = 281,
-  kSocketpairArm = 288
+  kSocketpairArm = 288,
+  /* add_key; request_key and keyctl are the next two. */
+  kAddKeyX86_64 = 248,
+  kAddKeyI386 = 286,
+  kAddKeyAarch64 = 217,
+  kAddKeyArm = 309
 };
 
 #define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
@@ -36,21 +41,22 @@ enum {
 
 /* The calls of one architecture; others go on behind them. Of the first argument, 64 bits and little-endian, the lower
  * half is loaded: the kernel takes no more for the family. */
-enum { kCallsLength = 20 };
-#define CALLS(audit, socketcall, socket, socketpair)                                                                  \
+enum { kCallsLength = 26 };
+#define CALLS(audit, socketcall, socket, socketpair, addKey)                                                          \
   JUMP(BPF_JEQ, audit, 0, kCallsLength), LOAD(nr), REFUSE_IF(BPF_JSET, kX32Bit, ENOSYS),                              \
-      REFUSE_IF(BPF_JEQ, kIoUringSetup, ENOSYS), REFUSE_IF(BPF_JEQ, socketcall, ENOSYS), JUMP(BPF_JEQ, socket, 2, 0), \
-      JUMP(BPF_JEQ, socketpair, 1, 0), RETURN(SECCOMP_RET_ALLOW), LOAD(args[0]), ALLOW_FAMILY(AF_UNIX),               \
-      ALLOW_FAMILY(AF_INET), ALLOW_FAMILY(AF_INET6), ALLOW_FAMILY(AF_NETLINK),                                        \
-      RETURN(SECCOMP_RET_ERRNO | EAFNOSUPPORT)
+      REFUSE_IF(BPF_JEQ, kIoUringSetup, ENOSYS), REFUSE_IF(BPF_JEQ, addKey, ENOSYS),                                  \
+      REFUSE_IF(BPF_JEQ, (addKey) + 1, ENOSYS), REFUSE_IF(BPF_JEQ, (addKey) + 2, ENOSYS),                             \
+      REFUSE_IF(BPF_JEQ, socketcall, ENOSYS), JUMP(BPF_JEQ, socket, 2, 0), JUMP(BPF_JEQ, socketpair, 1, 0),           \
+      RETURN(SECCOMP_RET_ALLOW), LOAD(args[0]), ALLOW_FAMILY(AF_UNIX), ALLOW_FAMILY(AF_INET), ALLOW_FAMILY(AF_INET6), \
+      ALLOW_FAMILY(AF_NETLINK), RETURN(SECCOMP_RET_ERRNO | EAFNOSUPPORT)
 
 /* A process chooses its architecture call by call: i386 by int 0x80, x32 by the number. */
 const struct sock_filter kSocketFilter[] = {
     LOAD(arch),
-    CALLS(AUDIT_ARCH_X86_64, kNoCall, kSocketX86_64, kSocketpairX86_64),
-    CALLS(AUDIT_ARCH_I386, kSocketcallI386, kSocketI386, kSocketpairI386),
-    CALLS(AUDIT_ARCH_AARCH64, kNoCall, kSocketAarch64, kSocketpairAarch64),
-    CALLS(AUDIT_ARCH_ARM, kNoCall, kSocketArm, kSocketpairArm),
+    CALLS(AUDIT_ARCH_X86_64, kNoCall, kSocketX86_64, kSocketpairX86_64, kAddKeyX86_64),
+    CALLS(AUDIT_ARCH_I386, kSocketcallI386, kSocketI386, kSocketpairI386, kAddKeyI386),
+    CALLS(AUDIT_ARCH_AARCH64, kNoCall, kSocketAarch64, kSocketpairAarch64, kAddKeyAarch64),
+    CALLS(AUDIT_ARCH_ARM, kNoCall, kSocketArm, kSocketpairArm, kAddKeyArm),
     RETURN(SECCOMP_RET_KILL_PROCESS),
 };
 
