@@ -71,7 +71,7 @@ json::value encode(CreatedToolset result) {
   return {{"toolset", result.toolset}, {"tools", std::move(result.tools)}};
 }
 
-json::value encode(DeletedToolset result) {
+json::value encode(DeletedToolset) {
   return json::object();
 }
 

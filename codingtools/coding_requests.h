@@ -63,7 +63,7 @@ Result<void> decode(boost::json::object& params, ToolCall<Input>& out) {
 }
 
 boost::json::value encode(CreatedToolset result);
-boost::json::value encode(DeletedToolset result);
+boost::json::value encode(DeletedToolset done);
 boost::json::value encode(const ReadFileOutput& result);
 boost::json::value encode(const WriteFileOutput& result);
 boost::json::value encode(const EditFileOutput& result);

@@ -2,7 +2,8 @@
  * AF_VSOCK a virtual machine speaks to the one that runs it, whatever its namespace. What the filter lets through is
  * AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, by the native and the 32-bit interface. What no filter can look into,
  * because it is in memory (socketcall, io_uring), is not there at all. Nor are kernel keys (add_key, request_key,
- * keyctl), which belong to the host's user whatever the namespace: by them guests of all sessions could reach each other.
+ * keyctl), which belong to the host's user whatever the namespace: by them guests of all sessions could reach each
+ * other.
  *
  * One program serves all architectures that it knows; a call of another one kills the process. */
 #ifndef BACKEND_LAUNCH_LAUNCH_HELPER_SOCKET_FILTER_H
