@@ -1,6 +1,7 @@
 #include "backend/session_handle.h"
 
 #include <fcntl.h>
+#include <boost/asio/post.hpp>
 
 #include <chrono>
 #include <utility>
@@ -284,6 +285,8 @@ void SessionHandle::onReleased(Result<void> removed, bool wasRemoval) {
   } else if (!removeWaiters_.empty()) {
     removeStopped();
   }
+  // When the answers are on their way.
+  boost::asio::post(services_.loop.context(), [warm = warm_] { warm->end(); });
 }
 
 void SessionHandle::removeStopped() {

@@ -196,7 +196,7 @@ void WarmPool::ended(std::uint64_t command) {
 
 // One that is being set up is further than one that is still to be started.
 std::shared_ptr<SandboxProcess> WarmPool::takeOldest() {
-  while (!entries_.empty()) {
+  while (profile_ && !entries_.empty()) {
     const auto ready = std::find_if(entries_.begin(), entries_.end(), [](Entry& one) { return one.sandbox->ready(); });
     const auto index = static_cast<std::size_t>(ready == entries_.end() ? 0 : ready - entries_.begin());
     std::shared_ptr<SandboxProcess> taken = entries_[index].sandbox;

@@ -76,8 +76,10 @@ class WarmPool : public std::enable_shared_from_this<WarmPool> {
   /// Ends all that wait. Until resume() there are none.
   void suspend();
   void resume(std::shared_ptr<const PreparedProfile> profile);
-  /// Ends all that wait, for good. What is left of them ends by itself and touches nothing.
-  void close() { suspend(); }
+  /// None is taken or made any more. Those that wait are left alone until end(): their ends would take time from what a
+  /// stop waits for, and they touch nothing.
+  void close() { profile_ = nullptr; }
+  void end() { endAll(); }
 
  private:
   friend class WarmLaunches;

@@ -49,6 +49,7 @@ struct Pool {
   // Nothing of a pool keeps the loop running but what it has started, so that its end is the end of all of it.
   ~Pool() {
     pool->close();
+    pool->end();
     pool.reset();
     io.restart();
     io.run();
@@ -124,6 +125,7 @@ TEST_CASE("a bubblewrap that fails is not started again and again", "[warm]") {
     CHECK(fake.starts() <= 8 * std::max(1U, std::thread::hardware_concurrency()));
     for (const auto& one : others) {
       one->close();
+      one->end();
     }
   }
   CHECK(zombies() == 0);
