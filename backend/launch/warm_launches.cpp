@@ -47,7 +47,6 @@ class WarmPool::Waiting final : public SandboxProcess::Owner {
   void detach() { pool_.reset(); }
 
   void onReady() override {
-    ready_ = true;
     if (const auto pool = pool_.lock()) {
       pool->onReady();
     }
@@ -56,13 +55,12 @@ class WarmPool::Waiting final : public SandboxProcess::Owner {
   void onControlEnd() override {}
   void onEnd(SandboxEnd) override {
     if (const auto pool = pool_.lock()) {
-      pool->onEnd(this, ready_);
+      pool->onEnd(this);
     }
   }
 
  private:
   std::weak_ptr<WarmPool> pool_;
-  bool ready_ = false;
 };
 
 WarmLaunches::WarmLaunches(boost::asio::io_context& io, std::size_t each)
@@ -73,7 +71,7 @@ WarmLaunches::WarmLaunches(boost::asio::io_context& io, std::size_t each)
       timer_(io) {}
 
 std::shared_ptr<WarmPool> WarmLaunches::pool(std::shared_ptr<const PreparedProfile> profile) {
-  auto pool = std::make_shared<WarmPool>(*this, nullptr);
+  auto pool = std::make_shared<WarmPool>(*this);
   pool->resume(std::move(profile));
   return pool;
 }
@@ -156,8 +154,7 @@ void WarmLaunches::failed() {
   notBefore_ = Clock::now() + kAfterFailure;
 }
 
-WarmPool::WarmPool(WarmLaunches& launches, std::shared_ptr<const PreparedProfile> profile)
-    : launches_(launches), profile_(std::move(profile)), wanted_(0), idle_(launches.io_) {}
+WarmPool::WarmPool(WarmLaunches& launches) : launches_(launches), idle_(launches.io_) {}
 
 void WarmPool::resume(std::shared_ptr<const PreparedProfile> profile) {
   profile_ = std::move(profile);
@@ -168,10 +165,10 @@ void WarmPool::resume(std::shared_ptr<const PreparedProfile> profile) {
 
 void WarmPool::suspend() {
   profile_ = nullptr;
-  endAll();
+  end();
 }
 
-void WarmPool::endAll() {
+void WarmPool::end() {
   while (!entries_.empty()) {
     entries_.front().sandbox->kill();
     letGo(0);
@@ -244,12 +241,13 @@ void WarmPool::onReady() {
 }
 
 // By itself, or because something on the machine has killed it.
-void WarmPool::onEnd(const Waiting* owner, bool wasReady) {
+void WarmPool::onEnd(const Waiting* owner) {
   const auto entry =
       std::find_if(entries_.begin(), entries_.end(), [&](const Entry& one) { return one.owner.get() == owner; });
   if (entry == entries_.end()) {
     return;
   }
+  const bool wasReady = entry->sandbox->ready();
   letGo(static_cast<std::size_t>(entry - entries_.begin()));
   if (!wasReady) {
     launches_.failed();
@@ -277,7 +275,7 @@ void WarmPool::awaitIdle() {
     }
     self->idleArmed_ = false;
     self->wanted_ = 0;
-    self->endAll();
+    self->end();
   });
 }
 

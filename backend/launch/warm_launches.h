@@ -62,7 +62,8 @@ class WarmLaunches {
 /// Those of one handle. Loop thread only.
 class WarmPool : public std::enable_shared_from_this<WarmPool> {
  public:
-  WarmPool(WarmLaunches& launches, std::shared_ptr<const PreparedProfile> profile);
+  /// Suspended.
+  explicit WarmPool(WarmLaunches& launches);
 
   struct Taken {
     std::shared_ptr<SandboxProcess> sandbox;  ///< one that waits, or is about to; nullptr when there is none
@@ -79,7 +80,7 @@ class WarmPool : public std::enable_shared_from_this<WarmPool> {
   /// None is taken or made any more. Those that wait are left alone until end(): their ends would take time from what a
   /// stop waits for, and they touch nothing.
   void close() { profile_ = nullptr; }
-  void end() { endAll(); }
+  void end();
 
  private:
   friend class WarmLaunches;
@@ -94,15 +95,14 @@ class WarmPool : public std::enable_shared_from_this<WarmPool> {
   void startOne();
   std::shared_ptr<SandboxProcess> takeOldest();
   void letGo(std::size_t index);
-  void endAll();
   void onReady();
-  void onEnd(const Waiting* owner, bool wasReady);
+  void onEnd(const Waiting* owner);
   void used();
   void awaitIdle();
 
   WarmLaunches& launches_;
   std::shared_ptr<const PreparedProfile> profile_;  // none while suspended
-  std::size_t wanted_;
+  std::size_t wanted_ = 0;
   std::deque<Entry> entries_;  // the oldest first
   bool enqueued_ = false;
   boost::asio::steady_timer idle_;
