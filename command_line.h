@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
+#include <variant>
 
 #include "backend/privilege/privilege.h"
 #include "gateway/gateway.h"
@@ -12,7 +12,8 @@
 
 namespace stitchkit {
 
-struct CommandLine {
+/// `serve`, the default.
+struct ServeCommand {
   PrivilegePlan privilege;
   std::string name;
   std::string bubblewrap;
@@ -27,7 +28,7 @@ struct CommandLine {
 
 /// What the command line asks for.
 struct CommandLineResult {
-  std::optional<CommandLine> serve;  ///< to be served, or:
+  std::variant<std::monostate, ServeCommand> command;  ///< to be run; with std::monostate:
   int exitCode = 0;
   std::string standardOutput;  ///< help or version
   std::string standardError;   ///< what is wrong

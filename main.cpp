@@ -54,7 +54,7 @@ class ObservedSink : public MessageSink {
 /// One run of the sidecar. The members are in the order in which they depend on each other.
 class Sidecar {
  public:
-  Sidecar(const CommandLine& line, Privilege privilege, Stdio stdio, std::uint64_t guestOpenFiles)
+  Sidecar(const ServeCommand& line, Privilege privilege, Stdio stdio, std::uint64_t guestOpenFiles)
       : privilege_(std::move(privilege)),
         hostRequests_(
             loop_,
@@ -93,7 +93,7 @@ class Sidecar {
   }
 
  private:
-  BackendConfig backendConfig(const CommandLine& line, std::uint64_t guestOpenFiles) const {
+  BackendConfig backendConfig(const ServeCommand& line, std::uint64_t guestOpenFiles) const {
     BackendConfig config;
     config.stateDirectory = privilege_.stateDirectory;
     config.name = line.name;
@@ -239,7 +239,7 @@ std::uint64_t raiseOpenFiles() {
   return former;
 }
 
-int serve(const CommandLine& line) {
+int serve(const ServeCommand& line) {
   setLogLevel(line.logLevel);
   std::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
@@ -265,8 +265,8 @@ int serve(const CommandLine& line) {
 
 int main(int argc, char** argv) {
   const stitchkit::CommandLineResult asked = stitchkit::parseCommandLine(argc, argv);
-  if (asked.serve) {
-    return stitchkit::serve(*asked.serve);
+  if (const auto* command = std::get_if<stitchkit::ServeCommand>(&asked.command)) {
+    return stitchkit::serve(*command);
   }
   std::cout << asked.standardOutput;
   std::cerr << asked.standardError;
