@@ -37,6 +37,8 @@ void addPlaceOptions(po::options_description& options) {
       "reach it: /var/lib/stitchkit-sandbox)");
   add("user", po::value<std::string>()->default_value("nobody")->value_name("NAME|UID"),
       "started by root: the user to become");
+  add("cgroup", po::value<std::string>()->value_name("PATH|none"),
+      "where control groups for resources may be\nmade (default: in the sidecar's own)");
   add("allow-root", po::bool_switch(), "started by root: stay root (less isolation; see SECURITY.md)");
 }
 
@@ -115,6 +117,14 @@ PrivilegePlan readPlace(const po::variables_map& values) {
   }
   plan.user = values["user"].as<std::string>();
   plan.allowRoot = values["allow-root"].as<bool>();
+  if (values.count("cgroup") != 0) {
+    const auto& path = values["cgroup"].as<std::string>();
+    plan.cgroups.off = path == "none";
+    plan.cgroups.path = path;
+    if (!plan.cgroups.off && path.substr(0, 1) != "/") {
+      throw std::invalid_argument("--cgroup is an absolute path, or none");
+    }
+  }
   checkUser(plan, values["user"].defaulted());
   return plan;
 }

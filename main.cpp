@@ -103,14 +103,15 @@ class Sidecar {
     config.gateway = line.gateway;
     config.softOpenFiles = guestOpenFiles;
     config.staysRoot = privilege_.stayedRoot;
+    config.cgroups = privilege_.cgroups;
     return config;
   }
 
   Backend::Hooks hooks() {
     return {[this](const std::string& directory) { return privilege_.steward.handOver(directory); },
-            [this]() -> Result<std::shared_ptr<Warden>> {
+            [this](std::vector<std::string> cgroups) -> Result<std::shared_ptr<Warden>> {
               privilege_.steward.dismiss();
-              Result<Warden> warden = Warden::start();
+              Result<Warden> warden = Warden::start(std::move(cgroups));
               if (!warden) {
                 return std::move(warden).error();
               }

@@ -13,16 +13,6 @@ Error endedError() {
   return Error(ErrorKind::kStopped, "The sidecar was shut down").withHint("Start another one.");
 }
 
-// What the schema lets through and this version or machine cannot enforce.
-Result<void> enforceable(const CreateParams& params) {
-  if (params.resources.unsupported) {
-    return Error(ErrorKind::kUnavailable, "The ceiling " + *params.resources.unsupported + " cannot be enforced yet")
-        .withDetail("resource", *params.resources.unsupported)
-        .withHint("Leave it out; tmpBytes, maxFileBytes and maxOpenFiles are enforced.");
-  }
-  return {};
-}
-
 }  // namespace
 
 // One backend.create on its way: staged on a worker, proven on the loop, published on a worker.
@@ -32,6 +22,7 @@ struct Backend::Creation {
   std::function<void(Result<CreateResult>)> done;
   std::shared_ptr<StoredSession> session;
   std::shared_ptr<const PreparedProfile> profile;
+  std::shared_ptr<SessionCgroup> cgroup;
   UniqueFd gatewaySocket;
 };
 
@@ -65,12 +56,13 @@ Result<BackendConfig> Backend::initialize(const InitializeParams& params) {
 
 Result<BackendServices*> Backend::use() {
   if (!services_) {
-    Result<std::shared_ptr<Warden>> warden = hooks_.beforeFirstUse();
+    CgroupTree cgroups(*config_.cgroups);
+    Result<std::shared_ptr<Warden>> warden = hooks_.beforeFirstUse(cgroups.directories());
     if (!warden) {
       return std::move(warden).error();
     }
     config_.warden = std::move(*warden);
-    services_ = std::make_unique<BackendServices>(loop_, workers_, config_);
+    services_ = std::make_unique<BackendServices>(loop_, workers_, config_, std::move(cgroups));
     workers_.run(
         Workers::Kind::kInternal, 0, [layout = services_->layout] { return sweepStaging(layout), true; }, [](bool) {});
   }
@@ -102,12 +94,13 @@ void Backend::prewarm(TemplateParams params, const std::shared_ptr<Cancellation>
 
 void Backend::create(CreateParams params, const std::shared_ptr<Cancellation>& cancellation,
                      std::function<void(Result<CreateResult>)> done) {
-  if (Result<void> possible = enforceable(params); !possible) {
-    done(std::move(possible).error());
+  const Result<BackendServices*> services = use();
+  if (!services) {
+    done(services.error());
     return;
   }
-  if (const Result<BackendServices*> services = use(); !services) {
-    done(services.error());
+  if (Result<void> possible = checkEnforceable((*services)->cgroups, params.resources.session); !possible) {
+    done(std::move(possible).error());
     return;
   }
   ++creations_;
@@ -153,6 +146,7 @@ void Backend::stageSession(const std::shared_ptr<Creation>& creation) {
   struct Staged {
     std::shared_ptr<StoredSession> session;
     std::shared_ptr<const PreparedProfile> profile;
+    std::shared_ptr<SessionCgroup> cgroup;
     UniqueFd gatewaySocket;
   };
   workers_.run(
@@ -162,7 +156,11 @@ void Backend::stageSession(const std::shared_ptr<Creation>& creation) {
         if (!session) {
           return std::move(session).error();
         }
-        auto profile = makeProfile(*services, **session, creation->params.network, creation->params.resources);
+        auto cgroup = makeCgroup(*services, **session, creation->params.resources.session);
+        if (!cgroup) {
+          return std::move(cgroup).error();
+        }
+        auto profile = makeProfile(*services, **session, creation->params.network, creation->params.resources, *cgroup);
         if (!profile) {
           return std::move(profile).error();
         }
@@ -170,7 +168,7 @@ void Backend::stageSession(const std::shared_ptr<Creation>& creation) {
         if (!socket) {
           return std::move(socket).error();
         }
-        return Staged{std::move(*session), std::move(*profile), std::move(*socket)};
+        return Staged{std::move(*session), std::move(*profile), std::move(*cgroup), std::move(*socket)};
       },
       [this, creation](Result<Staged> staged) {
         if (!staged) {
@@ -179,6 +177,7 @@ void Backend::stageSession(const std::shared_ptr<Creation>& creation) {
         }
         creation->session = std::move(staged->session);
         creation->profile = std::move(staged->profile);
+        creation->cgroup = std::move(staged->cgroup);
         creation->gatewaySocket = std::move(staged->gatewaySocket);
         proveSession(creation);
       });
@@ -207,7 +206,8 @@ void Backend::publishSession(const std::shared_ptr<Creation>& creation) {
         if (Result<void> published = creation->session->publish(); !published) {
           return std::move(published).error();
         }
-        return makeProfile(*services, *creation->session, creation->params.network, creation->params.resources);
+        return makeProfile(*services, *creation->session, creation->params.network, creation->params.resources,
+                           creation->cgroup);
       },
       [this, creation](Result<Profile> profile) {
         if (!profile) {
@@ -215,8 +215,9 @@ void Backend::publishSession(const std::shared_ptr<Creation>& creation) {
           return;
         }
         const std::string id = "h" + std::to_string(++lastHandle_);
-        HandleParts parts{std::move(creation->session), std::move(*profile), creation->params.network,
-                          creation->params.resources, std::move(creation->gatewaySocket)};
+        HandleParts parts{std::move(creation->session), std::move(*profile),
+                          creation->params.network,     creation->params.resources,
+                          std::move(creation->cgroup),  std::move(creation->gatewaySocket)};
         auto handle = std::make_shared<SessionHandle>(
             *services_, id, std::move(parts),
             [this, id](const GatewayFailure& failure) { hooks_.gatewayFailed(id, failure); });
@@ -233,7 +234,13 @@ void Backend::publishSession(const std::shared_ptr<Creation>& creation) {
 // What was staged is removed on a worker before the answer: whatever fails, nothing is left behind.
 void Backend::failCreation(const std::shared_ptr<Creation>& creation, Error error) {
   workers_.run(
-      Workers::Kind::kInternal, 0, [creation] { return creation->session.reset(), true; },
+      Workers::Kind::kInternal, 0,
+      [creation] {
+        creation->profile.reset();
+        creation->cgroup.reset();
+        creation->session.reset();
+        return true;
+      },
       [this, creation, error = std::move(error)](bool) mutable {
         creation->done(std::move(error));
         creationOver();

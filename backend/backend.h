@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "backend/process_table.h"
 #include "backend/services.h"
@@ -21,9 +22,9 @@ class Backend {
   struct Hooks {
     /// Makes a state directory that `initialize` names usable; for a sidecar that has given root up.
     std::function<Result<void>(const std::string&)> adoptStateDirectory;
-    /// The configuration is final: whatever still holds privileges ends now, and the warden of the guests begins. No
-    /// thread exists yet.
-    std::function<Result<std::shared_ptr<Warden>>()> beforeFirstUse;
+    /// The configuration is final: whatever still holds privileges ends now, and the warden of the guests begins, which
+    /// removes these control groups in the end. No thread exists yet.
+    std::function<Result<std::shared_ptr<Warden>>(std::vector<std::string> cgroups)> beforeFirstUse;
     /// A guest's request failed at its upstream.
     std::function<void(const std::string& handle, const GatewayFailure&)> gatewayFailed;
   };

@@ -43,10 +43,11 @@ Error cancelledError() {
 // How a command ended, when that is not a result.
 Result<void> endError(const GuestOutcome& outcome) {
   const auto limit = [&](const char* message, const char* reason) {
-    return Error(ErrorKind::kLimit, message)
-        .withReason(reason)
-        .withDetail("stdout", head(outcome.standardOutput))
-        .withDetail("stderr", head(outcome.standardError));
+    Error error = Error(ErrorKind::kLimit, message)
+                      .withReason(reason)
+                      .withDetail("stdout", head(outcome.standardOutput))
+                      .withDetail("stderr", head(outcome.standardError));
+    return outcome.resource.empty() ? error : std::move(error).withDetail("resource", outcome.resource);
   };
   switch (outcome.cause) {
     case EndCause::kExited:
@@ -212,17 +213,18 @@ void addRun(MethodTable& table, Backend& backend) {
           reply(handle.error());
           return;
         }
-        auto guest = (*handle)->start(std::move(params.command), std::move(params.standardInput), {},
-                                      [reply, base64 = params.base64](Result<GuestOutcome> outcome) {
-                                        if (!outcome) {
-                                          reply(std::move(outcome).error());
-                                        } else if (Result<void> end = endError(*outcome); !end) {
-                                          reply(std::move(end).error());
-                                        } else {
-                                          reply(RunResult{outcome->exitCode, std::move(outcome->standardOutput),
-                                                          std::move(outcome->standardError), base64});
-                                        }
-                                      });
+        auto guest = (*handle)->start(
+            std::move(params.command), std::move(params.standardInput), {},
+            [reply, base64 = params.base64](Result<GuestOutcome> outcome) {
+              if (!outcome) {
+                reply(std::move(outcome).error());
+              } else if (Result<void> end = endError(*outcome); !end) {
+                reply(std::move(end).error());
+              } else {
+                reply(RunResult{outcome->exitCode, std::move(outcome->standardOutput),
+                                std::move(outcome->standardError), std::move(outcome->resource), base64});
+              }
+            });
         if (!guest) {
           reply(std::move(guest).error());
           return;
@@ -342,7 +344,7 @@ void addProcessMethods(MethodTable& table, Backend& backend) {
           } else if (Result<void> end = endError(*outcome); !end) {
             reply(std::move(end).error());
           } else {
-            reply(ProcessResult{outcome->exitCode, outcome->standardOutput, outcome->standardError});
+            reply(ProcessResult{outcome->exitCode, outcome->standardOutput, outcome->standardError, outcome->resource});
           }
         });
       });

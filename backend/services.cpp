@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -18,10 +19,11 @@ std::string realResolvConf() {
 
 }  // namespace
 
-BackendServices::BackendServices(AsioLoop& ownLoop, Workers& ownWorkers, BackendConfig settled)
+BackendServices::BackendServices(AsioLoop& ownLoop, Workers& ownWorkers, BackendConfig settled, CgroupTree ownCgroups)
     : loop(ownLoop),
       workers(ownWorkers),
       config(std::move(settled)),
+      cgroups(std::move(ownCgroups)),
       layout(config.stateDirectory, config.name),
       templates(layout),
       sessions(layout),
@@ -35,7 +37,8 @@ Result<UniqueFd> openGatewaySocket(const StoredSession& session) {
 }
 
 Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& services, const StoredSession& session,
-                                                           const NetworkPolicy& policy, const Resources& resources) {
+                                                           const NetworkPolicy& policy, const Resources& resources,
+                                                           std::shared_ptr<SessionCgroup> cgroup) {
   Result<SupportPaths> support = services.support.ensure();
   if (!support) {
     return std::move(support).error();
@@ -57,7 +60,34 @@ Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& serv
   profile.system = services.system;
   return std::make_shared<const PreparedProfile>(services.config.bubblewrap, profile,
                                                  DirectoryIdentity{workspace.st_dev, workspace.st_ino},
-                                                 services.config.warden.get());
+                                                 services.config.warden.get(), std::move(cgroup));
+}
+
+Result<void> checkEnforceable(const CgroupTree& cgroups, const SessionLimits& limits) {
+  for (const auto& [controller, wanted] : {std::pair{CgroupController::kMemory, limits.memoryBytes.has_value()},
+                                           std::pair{CgroupController::kProcesses, limits.processes.has_value()},
+                                           std::pair{CgroupController::kCpu, limits.cpus.has_value()}}) {
+    if (wanted && !cgroups.supports(controller)) {
+      const std::string name = resourceName(controller);
+      return Error(ErrorKind::kUnavailable, "The ceiling " + name + " cannot be enforced on this machine")
+          .withReason("no-cgroup")
+          .withDetail("resource", name)
+          .withHint(
+              "It takes a control group that the sidecar may use: start it as root, or in a delegated one "
+              "(systemd-run --user --scope -p Delegate=yes), or name one with --cgroup. Or leave it out.");
+    }
+  }
+  return {};
+}
+
+Result<std::shared_ptr<SessionCgroup>> makeCgroup(BackendServices& services, const StoredSession& session,
+                                                  SessionLimits limits) {
+  constexpr std::size_t kNamedDigits = 16;
+  static std::atomic<std::uint64_t> number = 0;
+  limits.processes = limits.processes.value_or(limits::kSessionProcesses);
+  // A handle on a session may begin while the launches of the one before it still end.
+  return services.cgroups.makeSession(
+      session.state().sessionId.substr(0, kNamedDigits) + "-" + std::to_string(++number), limits);
 }
 
 Grade gradeOf(const BackendServices& services, const NetworkPolicy& policy) {

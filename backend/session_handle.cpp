@@ -25,18 +25,19 @@ void proveIsolation(BackendServices& services, const PreparedProfile& profile,
   GuestOpenRequest request;
   request.path = "/workspace";
   request.flags = O_RDONLY | O_DIRECTORY;
-  openInGuest(services.loop.context(), profile, request, kProbeTimeout,
-              [session, done = std::move(done)](Result<UniqueFd> directory) {
-                if (directory) {
-                  done({});
-                } else if (directory.error().kind == ErrorKind::kUnavailable) {
-                  done(std::move(directory).error());
-                } else {
-                  const Error cause = directory.error();
-                  done(Error(ErrorKind::kUnavailable, "Isolation could not be established")
-                           .withPrivate("probe: " + cause.message + " " + cause.privateDetail));
-                }
-              });
+  openInGuest(
+      services.loop.context(), profile, request, kProbeTimeout,
+      [session, done = std::move(done)](Result<UniqueFd> directory) {
+        if (directory) {
+          done({});
+        } else if (directory.error().kind == ErrorKind::kUnavailable || directory.error().kind == ErrorKind::kLimit) {
+          done(std::move(directory).error());
+        } else {
+          const Error cause = directory.error();
+          done(Error(ErrorKind::kUnavailable, "Isolation could not be established")
+                   .withPrivate("probe: " + cause.message + " " + cause.privateDetail));
+        }
+      });
 }
 
 SessionHandle::SessionHandle(BackendServices& services, std::string id, HandleParts parts,
@@ -46,6 +47,7 @@ SessionHandle::SessionHandle(BackendServices& services, std::string id, HandlePa
       state_(parts.session->state()),
       session_(std::move(parts.session)),
       profile_(std::move(parts.profile)),
+      cgroup_(std::move(parts.cgroup)),
       warm_(services.warm.pool(profile_)),
       policy_(parts.policy),
       resources_(std::move(parts.resources)),
@@ -86,6 +88,9 @@ Result<std::shared_ptr<Guest>> SessionHandle::start(Command command, std::string
   }
   command.maxFileBytes = resources_.maxFileBytes;
   command.maxOpenFiles = resources_.maxOpenFiles;
+  if (!services_.cgroups.supports(CgroupController::kProcesses)) {
+    command.maxProcesses = limits::kSessionProcesses;
+  }
   const std::uint64_t number = ++nextGuest_;
   WarmPool::Taken taken = warm_->take();
   options.sandbox = std::move(taken.sandbox);
@@ -177,8 +182,8 @@ void SessionHandle::setNetworkPolicy(NetworkPolicy policy, std::function<void(Re
   };
   services_.workers.run(
       Workers::Kind::kInternal, 0,
-      [this, self = shared_from_this(), session = session_, policy] {
-        return makeProfile(services_, *session, policy, resources_);
+      [this, self = shared_from_this(), session = session_, policy, cgroup = cgroup_] {
+        return makeProfile(services_, *session, policy, resources_, cgroup);
       },
       [self = shared_from_this(), policy, finish](Result<std::shared_ptr<const PreparedProfile>> profile) {
         if (!profile) {
@@ -274,6 +279,8 @@ void SessionHandle::finishStopWhenQuiet() {
 
 void SessionHandle::onReleased(Result<void> removed, bool wasRemoval) {
   releasing_ = false;
+  profile_.reset();
+  cgroup_.reset();
   stage_ = wasRemoval && removed ? Stage::kDeleted : Stage::kStopped;
   for (auto& waiter : std::exchange(stopWaiters_, {})) {
     waiter({});

@@ -21,6 +21,7 @@ struct HandleParts {
   std::shared_ptr<const PreparedProfile> profile;
   NetworkPolicy policy;
   Resources resources;
+  std::shared_ptr<SessionCgroup> cgroup;  ///< nullptr: nothing is limited by one
   UniqueFd gatewaySocket;
 };
 
@@ -74,8 +75,9 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   BackendServices& services_;
   std::string id_;
   SessionState state_;
-  std::shared_ptr<StoredSession> session_;  // until the stop has finished
-  std::shared_ptr<const PreparedProfile> profile_;
+  std::shared_ptr<StoredSession> session_;          // until the stop has finished
+  std::shared_ptr<const PreparedProfile> profile_;  // until then as well: it keeps the control groups
+  std::shared_ptr<SessionCgroup> cgroup_;
   std::shared_ptr<WarmPool> warm_;
   NetworkPolicy policy_;
   Resources resources_;

@@ -42,6 +42,8 @@ std::string commandPayload(const Command& command, std::uint64_t softOpenFiles) 
   header.environmentCount = static_cast<std::uint32_t>(environment.size());
   header.fileBytes = command.maxFileBytes.value_or(LAUNCH_KEEP_LIMIT);
   header.openFiles = command.maxOpenFiles.value_or(LAUNCH_KEEP_LIMIT);
+  // The sandbox's init counts as well.
+  header.processes = command.maxProcesses ? *command.maxProcesses + 1 : LAUNCH_KEEP_LIMIT;
   header.softOpenFiles = softOpenFiles != 0 ? softOpenFiles : LAUNCH_KEEP_LIMIT;
   std::string payload;
   appendHeader(payload, header);

@@ -25,6 +25,7 @@ struct Command {
   std::uint64_t maxOutputBytes = 0;                ///< stdout and stderr together
   std::optional<std::uint64_t> maxFileBytes = {};  ///< RLIMIT_FSIZE, soft and hard
   std::optional<std::uint64_t> maxOpenFiles = {};  ///< RLIMIT_NOFILE, soft and hard
+  std::optional<std::uint64_t> maxProcesses = {};  ///< RLIMIT_NPROC: processes and threads of this command
 };
 
 /// A guest's whole environment, "NAME=value": PATH, HOME, what the command declares, PWD. A declared PATH or HOME

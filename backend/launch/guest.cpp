@@ -270,6 +270,7 @@ void GuestRun::onEnd(SandboxEnd end) {
 }
 
 void GuestRun::judge(const SandboxEnd& end) {
+  outcome_.resource = exhaustedResource(end);
   if (failure_ || cause_) {
     outcome_.exitCode = kKilledExitCode;
     outcome_.cause = cause_.value_or(EndCause::kExited);
@@ -281,6 +282,9 @@ void GuestRun::judge(const SandboxEnd& end) {
     return;
   }
   outcome_.exitCode = end.exitCode;
+  if (end.exitCode == 0) {
+    outcome_.resource.clear();
+  }
 }
 
 void GuestRun::started(Result<void> result) {

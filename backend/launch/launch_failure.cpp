@@ -23,7 +23,28 @@ Error launchReportError(const LaunchReport& report) {
       .withPrivate("launch helper, step " + std::to_string(report.step) + ": " + errnoName(report.error));
 }
 
+std::string exhaustedResource(const SandboxEnd& end) {
+  return end.outOfMemory ? "memory" : end.outOfProcesses ? "processes" : "";
+}
+
+namespace {
+
+Error exhaustedError(const SandboxEnd& end) {
+  return Error(ErrorKind::kLimit,
+               end.outOfMemory ? "The session's memory is used up" : "The session has as many processes as it may")
+      .withReason(exhaustedResource(end))
+      .withDetail("resource", exhaustedResource(end))
+      .withHint(end.outOfMemory ? "Give the session more memoryBytes, or let fewer commands run at once."
+                                : "Give the session more maxProcesses, or let fewer commands run at once.")
+      .withPrivate(end.setUpText);
+}
+
+}  // namespace
+
 Error setUpError(const SandboxEnd& end) {
+  if (end.outOfMemory || end.outOfProcesses) {
+    return exhaustedError(end);
+  }
   if (end.misplaced) {
     return Error(ErrorKind::kUnavailable, "The session's workspace was replaced on the host")
         .withHint("Stop the handle and see what stands in the workspace's place.");

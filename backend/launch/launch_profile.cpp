@@ -76,12 +76,13 @@ std::vector<std::string> bubblewrapArguments(const LaunchProfile& profile) {
 }
 
 PreparedProfile::PreparedProfile(std::string bubblewrap, const LaunchProfile& profile, DirectoryIdentity workspace,
-                                 Warden* warden)
+                                 Warden* warden, std::shared_ptr<SessionCgroup> cgroup)
     : bubblewrap_(std::move(bubblewrap)),
       softOpenFiles_(profile.softOpenFiles),
       helperArgument_(profile.network == NetworkMode::kHost ? LAUNCH_ALL_SOCKETS : LAUNCH_FILTER_SOCKETS),
       workspace_(workspace),
-      warden_(warden) {
+      warden_(warden),
+      cgroup_(std::move(cgroup)) {
   for (const std::string& argument : bubblewrapArguments(profile)) {
     argumentBlock_ += argument;
     argumentBlock_ += '\0';

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 
 namespace stitchkit {
 
+class SessionCgroup;
 class Warden;
 
 enum class NetworkMode : std::uint8_t {
@@ -58,11 +60,13 @@ class PreparedProfile {
   /// `bubblewrap` is the host path of bwrap; `workspace` is what a launch must find on /workspace to go on; `warden`
   /// outlives every launch. Without one a hostile guest can outlive a killed sidecar.
   PreparedProfile(std::string bubblewrap, const LaunchProfile& profile, DirectoryIdentity workspace,
-                  Warden* warden = nullptr);
+                  Warden* warden = nullptr, std::shared_ptr<SessionCgroup> cgroup = nullptr);
 
   [[nodiscard]] const std::string& bubblewrap() const noexcept { return bubblewrap_; }
   [[nodiscard]] const DirectoryIdentity& workspace() const noexcept { return workspace_; }
   [[nodiscard]] Warden* warden() const noexcept { return warden_; }
+  /// What holds for all launches of the session together; nullptr: nothing does.
+  [[nodiscard]] const std::shared_ptr<SessionCgroup>& cgroup() const noexcept { return cgroup_; }
   /// LaunchProfile::softOpenFiles
   [[nodiscard]] std::uint64_t softOpenFiles() const noexcept { return softOpenFiles_; }
   /// The launch helper's argument: with the network denied, sockets are filtered (launch_helper/socket_filter.h).
@@ -77,6 +81,7 @@ class PreparedProfile {
   const char* helperArgument_;
   DirectoryIdentity workspace_;
   Warden* warden_;
+  std::shared_ptr<SessionCgroup> cgroup_;
 };
 
 }  // namespace stitchkit

@@ -26,6 +26,8 @@ namespace {
 constexpr std::chrono::seconds kSetUpTimeout{10};
 // Of bwrap's own words, for the log.
 constexpr int kMaxSetUpTextBytes = 4096;
+// Of a launch: bwrap, its init, and the helper; the last of them becomes the guest's program.
+constexpr int kOurProcesses = 3;
 
 // Descriptor numbers of bwrap; the control socket's is the helper's as well.
 constexpr char kArgumentsFd[] = "4";
@@ -50,6 +52,7 @@ SandboxProcess::SandboxProcess(boost::asio::io_context& io)
 
 SandboxProcess::~SandboxProcess() {
   kill();
+  allowOurs(0);
   if (spawned_ && !reaped_) {
     ::waitpid(bwrap_.id(), nullptr, 0);
     collectedChild(bwrap_.id());
@@ -58,7 +61,11 @@ SandboxProcess::~SandboxProcess() {
 
 Result<void> SandboxProcess::start(const PreparedProfile& profile, std::shared_ptr<Owner> owner,
                                    LaunchPriority priority) {
+  cgroup_ = profile.cgroup();
+  before_ = cgroup_ ? cgroup_->counts() : CgroupCounts();
+  allowOurs(kOurProcesses);
   if (Result<void> spawned = spawn(profile, priority); !spawned) {
+    allowOurs(0);
     return spawned;
   }
   owner_ = std::move(owner);
@@ -92,7 +99,10 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
     return arguments.error();
   }
   const GuestLauncher launcher{
-      "bwrap", {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get()}, priority};
+      "bwrap",
+      {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get()},
+      priority,
+      cgroup_ ? cgroup_->join() : CgroupJoin()};
   boost::system::error_code error;
   auto process = launcher(io_.get_executor(), error, profile.bubblewrap(),
                           {"--args", kArgumentsFd, "--", kGuestHelperPath, profile.helperArgument()});
@@ -121,8 +131,30 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   return {};
 }
 
+void SandboxProcess::handOver(std::shared_ptr<Owner> next) {
+  owner_ = std::move(next);
+  before_ = cgroup_ ? cgroup_->counts() : CgroupCounts();
+}
+
+void SandboxProcess::allowOurs(int processes) {
+  if (cgroup_ && processes != ours_) {
+    cgroup_->allow(processes - std::exchange(ours_, processes));
+  }
+}
+
+void SandboxProcess::judgeLimits() {
+  if (cgroup_) {
+    const CgroupCounts now = cgroup_->counts();
+    end_.outOfMemory = now.memoryKills > before_.memoryKills;
+    end_.outOfProcesses = now.refusedProcesses > before_.refusedProcesses;
+  }
+}
+
 Result<void> SandboxProcess::send(LaunchOperation operation, std::string_view payload, std::span<const int> streams) {
   const LaunchPacket packet{LAUNCH_MAGIC, static_cast<std::uint32_t>(operation), payload.size()};
+  if (operation == kLaunchRun) {
+    allowOurs(kOurProcesses - 1);
+  }
   if (sizeof packet + payload.size() <= LAUNCH_PACKET_BYTES) {
     return control_->send(packet, payload, streams);
   }
@@ -240,6 +272,8 @@ void SandboxProcess::finishWhenGone() {
   if (!end_.ready) {
     end_.setUpText = takePipe(setUpText_.get());
   }
+  allowOurs(0);
+  judgeLimits();
   const std::shared_ptr<Owner> owner = std::exchange(owner_, nullptr);
   owner->onEnd(std::move(end_));
 }

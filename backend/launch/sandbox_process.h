@@ -33,7 +33,10 @@ struct SandboxEnd {
   bool misplaced = false;  ///< /workspace was another directory than the profile says
   bool signalled = false;  ///< outer bwrap died of a signal
   int exitCode = 0;        ///< bwrap's, which is the launched program's (128+n for signal n) when that ran
-  std::string setUpText;   ///< bwrap's stderr, when it did not become ready; private
+  /// Meanwhile processes of the session were killed for want of memory, or refused for want of room for more.
+  bool outOfMemory = false;
+  bool outOfProcesses = false;
+  std::string setUpText;  ///< bwrap's stderr, when it did not become ready; private
 };
 
 /// Loop thread only. Keeps itself alive from start() until onEnd, and its owner with it; to the owner it is a weak
@@ -62,7 +65,7 @@ class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
   Result<void> start(const PreparedProfile& profile, std::shared_ptr<Owner> owner, LaunchPriority priority);
 
   /// From now on `next` is told. For a sandbox that has been sent nothing; whether it is ready() `next` has to ask.
-  void handOver(std::shared_ptr<Owner> next) { owner_ = std::move(next); }
+  void handOver(std::shared_ptr<Owner> next);
 
   [[nodiscard]] bool ready() const noexcept { return end_.ready; }
 
@@ -81,6 +84,8 @@ class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
 
  private:
   Result<void> spawn(const PreparedProfile& profile, LaunchPriority priority);
+  void allowOurs(int processes);
+  void judgeLimits();
   void awaitControl();
   void onControlReadable();
   void onMessage(HelperMessage message);
@@ -98,6 +103,9 @@ class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
   DirectoryIdentity workspace_;
   Warden* warden_ = nullptr;
   std::uint64_t wardenGeneration_ = 0;
+  std::shared_ptr<SessionCgroup> cgroup_;
+  CgroupCounts before_;  // of cgroup_: when the launch began, or a command took it
+  int ours_ = 0;         // processes of this launch that cgroup_ has been told to allow
   SandboxEnd end_;
   bool spawned_ = false;
   bool killed_ = false;

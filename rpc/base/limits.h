@@ -82,6 +82,9 @@ inline constexpr std::size_t kEndedProcessBytes = 128U * 1024 * 1024;
 inline constexpr std::size_t kLimitedOutputBytes = 64U * 1024;
 /// Guests at work at once for session files whose path holds a symbolic link, a handle; further ones wait.
 inline constexpr std::size_t kFileGuests = 2;
+/// Processes and threads of a session at once unless `resources.maxProcesses` says otherwise (PROTOCOL.md, 4): a build
+/// with many jobs fits, a fork loop ends. Where there is no control group, of each command.
+inline constexpr std::uint64_t kSessionProcesses = 512;
 /// Size of the guest's /tmp in bytes unless `resources.tmpBytes` says otherwise (PROTOCOL.md, 4).
 inline constexpr std::int64_t kTmpBytes = 268435456;
 

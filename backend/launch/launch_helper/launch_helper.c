@@ -314,6 +314,7 @@ static _Noreturn void run(size_t inPacket, const int* descriptors) {
   applyLimit(RLIMIT_FSIZE, header.fileBytes);
   applySoftOpenFiles(header.softOpenFiles);
   applyLimit(RLIMIT_NOFILE, header.openFiles);
+  applyLimit(RLIMIT_NPROC, header.processes);
   execvp(program, arguments);
   if (errno == ENOEXEC) {
     execByShell(program, header.argumentCount, arguments);

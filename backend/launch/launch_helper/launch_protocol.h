@@ -60,6 +60,7 @@ struct LaunchRunHeader {
   uint64_t openFiles; /* RLIMIT_NOFILE */
   /* RLIMIT_NOFILE's soft limit, at most the hard one, which stays; before openFiles. */
   uint64_t softOpenFiles;
+  uint64_t processes; /* RLIMIT_NPROC: those of the sandbox, init included */
 };
 
 /* Strings: an absolute path in the guest's view. The first three members belong to kLaunchOpen. */
