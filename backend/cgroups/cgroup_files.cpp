@@ -52,7 +52,7 @@ bool removeCgroups(const std::string& directory) {
   while (const dirent* entry = ::readdir(stream.get())) {
     const std::string name = entry->d_name;
     if (entry->d_type == DT_DIR && name != "." && name != "..") {
-      ::rmdir((directory + "/" + name).c_str());
+      removeCgroups(directory + "/" + name);
     }
   }
   return ::rmdir(directory.c_str()) == 0 || errno == ENOENT;

@@ -16,8 +16,8 @@ int writeCgroupFile(const std::string& path, std::string_view text) noexcept;
 /// The number behind `name` and a space at the start of a line; 0 when there is none.
 std::uint64_t cgroupCounter(std::string_view text, std::string_view name);
 
-/// Removes the groups below `directory`, one level deep, and `directory`; groups that hold a process stay. Whether all
-/// is gone.
+/// Removes `directory` and the groups below it; those that hold a process stay, and those above them. Whether all is
+/// gone.
 bool removeCgroups(const std::string& directory);
 
 }  // namespace stitchkit

@@ -55,8 +55,8 @@ const char* resourceName(CgroupController controller) {
 }
 
 SessionCgroup::~SessionCgroup() {
-  for (const std::string& directory : directories_) {
-    for (int attempt = 0; ::rmdir(directory.c_str()) != 0 && errno == EBUSY && attempt < kRemovals; ++attempt) {
+  for (auto directory = directories_.rbegin(); directory != directories_.rend(); ++directory) {
+    for (int attempt = 0; ::rmdir(directory->c_str()) != 0 && errno == EBUSY && attempt < kRemovals; ++attempt) {
       ::usleep(50);
     }
   }
@@ -65,14 +65,17 @@ SessionCgroup::~SessionCgroup() {
 Result<void> SessionCgroup::add(int version, const std::string& directory, CgroupController controller,
                                 const SessionLimits& limits) {
   const bool isNew = std::find(directories_.begin(), directories_.end(), directory) == directories_.end();
-  int failure = isNew ? enter(version, directory) : 0;
+  int failure = isNew ? make(directory) : 0;
+  if (isNew && failure == 0 && (version == 2 || controller != CgroupController::kProcesses)) {
+    failure = version == 1 ? enterOld(directory) : enterNew(directory);
+  }
   if (failure == 0) {
     switch (controller) {
       case CgroupController::kMemory:
         failure = limitMemory(version, directory, limits.memoryBytes.value());
         break;
       case CgroupController::kProcesses:
-        failure = limitProcesses(directory, limits.processes.value());
+        failure = limitProcesses(version, directory, limits.processes.value());
         break;
       case CgroupController::kCpu:
         failure = limitCpu(version, directory, limits.cpus.value());
@@ -82,22 +85,26 @@ Result<void> SessionCgroup::add(int version, const std::string& directory, Cgrou
   return failure == 0 ? Result<void>() : limitError(controller, failure);
 }
 
-int SessionCgroup::enter(int version, const std::string& directory) {
+int SessionCgroup::make(const std::string& directory) {
   if (::mkdir(directory.c_str(), 0755) != 0) {
     return errno;
   }
   directories_.push_back(directory);
-  UniqueFd entrance = version == 1 ? UniqueFd(::open((directory + "/tasks").c_str(), O_WRONLY | O_CLOEXEC))
-                                   : UniqueFd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return 0;
+}
+
+int SessionCgroup::enterOld(const std::string& directory) {
+  UniqueFd entrance(::open((directory + "/tasks").c_str(), O_WRONLY | O_CLOEXEC));
   if (!entrance) {
     return errno;
   }
-  if (version == 1) {
-    tasks_.push_back(std::move(entrance));
-  } else {
-    born_ = std::move(entrance);
-  }
+  tasks_.push_back(std::move(entrance));
   return 0;
+}
+
+int SessionCgroup::enterNew(const std::string& directory) {
+  born_ = UniqueFd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return born_ ? 0 : errno;
 }
 
 // With swap, if the machine counts it: a limit that only moves pages to the disk is none.
@@ -117,12 +124,24 @@ int SessionCgroup::limitMemory(int version, const std::string& directory, std::u
   return memoryEvents_ ? 0 : errno;
 }
 
-int SessionCgroup::limitProcesses(const std::string& directory, std::uint64_t processes) {
-  processesEvents_ = openForReading(directory + "/pids.events");
-  processesMax_ = UniqueFd(::open((directory + "/pids.max").c_str(), O_WRONLY | O_CLOEXEC));
-  processes_ = std::min(processes, kMostProcesses);
-  const std::string text = std::to_string(processes_);
-  return processesMax_ && ::pwrite(processesMax_.get(), text.data(), text.size(), 0) >= 0 ? 0 : errno;
+// Version 2 limits the whole in `directory` and has processes in leaves of it only.
+int SessionCgroup::limitProcesses(int version, const std::string& directory, std::uint64_t processes) {
+  const std::string guest = version == 1 ? directory : directory + "/guest";
+  const std::string ours = directory + (version == 1 ? "-launch" : "/launch");
+  int failure = version == 1 ? 0 : make(guest);
+  failure = failure == 0 ? make(ours) : failure;
+  failure = failure == 0 && version == 2 ? writeCgroupFile(directory + "/cgroup.subtree_control", "+pids") : failure;
+  failure = failure == 0 ? (version == 1 ? enterOld(ours) : enterNew(ours)) : failure;
+  if (failure == 0) {
+    failure = writeCgroupFile(guest + "/pids.max", std::to_string(std::min(processes, kMostProcesses)));
+  }
+  if (failure != 0) {
+    return failure;
+  }
+  guest_ = UniqueFd(::open((guest + (version == 1 ? "/tasks" : "/cgroup.procs")).c_str(), O_WRONLY | O_CLOEXEC));
+  processesEvents_ = openForReading(guest + "/pids.events");
+  oursMax_ = UniqueFd(::open((ours + "/pids.max").c_str(), O_WRONLY | O_CLOEXEC));
+  return guest_ && oursMax_ ? 0 : errno;
 }
 
 int SessionCgroup::limitCpu(int version, const std::string& directory, double cpus) {
@@ -134,12 +153,11 @@ int SessionCgroup::limitCpu(int version, const std::string& directory, double cp
 }
 
 void SessionCgroup::allow(int processes) {
-  allowed_ += processes;
-  if (processesMax_) {
-    const std::string text =
-        std::to_string(processes_ + static_cast<std::uint64_t>(std::max<std::int64_t>(0, allowed_)));
-    // A limit that was taken is taken again.
-    static_cast<void>(::pwrite(processesMax_.get(), text.data(), text.size(), 0));
+  ours_ += processes;
+  if (oursMax_) {
+    const std::string text = std::to_string(ours_);
+    // With too little room the launch fails and says so.
+    static_cast<void>(::pwrite(oursMax_.get(), text.data(), text.size(), 0));
   }
 }
 

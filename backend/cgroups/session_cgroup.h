@@ -1,8 +1,10 @@
 // The control groups of one session: what holds for all of its commands together. Every process of a launch is in them
 // from before it executes anything, so that nothing a guest does begins outside.
 //
-// A launch has processes of ours in it (bwrap, its init, and the helper until it becomes the guest's program). They are
-// allowed beside what the guest may have, so that its limit is exact.
+// Where processes are limited, those of a launch that are ours (bwrap, its init, and the helper until it becomes the
+// guest's program) are in a group beside the guest's, with just the room that they need: the guest's limit is exact, a
+// fork loop does not keep other commands from starting, and a guest that takes over its init gains nothing. The helper
+// enters the guest's group itself.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +57,9 @@ class SessionCgroup {
   [[nodiscard]] bool empty() const { return directories_.empty(); }
 
   [[nodiscard]] CgroupJoin join() const { return {tasks_, born_ ? born_.get() : -1}; }
-  /// So many more processes (or fewer) of the session are ours.
+  /// What the helper writes "0" into before it becomes the guest's program; -1: nothing.
+  [[nodiscard]] int guestEntrance() const { return guest_ ? guest_.get() : -1; }
+  /// So many more processes (or fewer) of ours there are.
   void allow(int processes);
 
   [[nodiscard]] bool limitsMemory() const { return memoryEvents_.valid(); }
@@ -65,17 +69,19 @@ class SessionCgroup {
 
  private:
   // Each returns 0 or an errno.
-  int enter(int version, const std::string& directory);
+  int make(const std::string& directory);
+  int enterOld(const std::string& directory);
+  int enterNew(const std::string& directory);
   int limitMemory(int version, const std::string& directory, std::uint64_t bytes);
-  int limitProcesses(const std::string& directory, std::uint64_t processes);
+  int limitProcesses(int version, const std::string& directory, std::uint64_t processes);
   static int limitCpu(int version, const std::string& directory, double cpus);
 
-  std::vector<std::string> directories_;
+  std::vector<std::string> directories_;  // the outer ones first
   std::vector<UniqueFd> tasks_;
   UniqueFd born_;
-  UniqueFd memoryEvents_, memoryUsage_, processesMax_, processesEvents_;
-  std::uint64_t processes_ = 0;
-  std::int64_t allowed_ = 0;
+  UniqueFd guest_;
+  UniqueFd memoryEvents_, memoryUsage_, oursMax_, processesEvents_;
+  int ours_ = 0;
 };
 
 /// The member of `resources` that a controller stands for.

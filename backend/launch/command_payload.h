@@ -32,8 +32,8 @@ struct Command {
 /// stands in its place; of a name declared twice the last value counts, where the first stood.
 std::vector<std::string> guestEnvironment(const Command& command);
 
-/// The payload of kLaunchRun. `softOpenFiles` is the profile's.
-std::string commandPayload(const Command& command, std::uint64_t softOpenFiles);
+/// The payload of kLaunchRun. `softOpenFiles` and `entersGroup` (LAUNCH_GROUP_FD is there) are the profile's.
+std::string commandPayload(const Command& command, std::uint64_t softOpenFiles, bool entersGroup = false);
 
 /// The payload of kLaunchOpen and kLaunchRemove.
 std::string pathPayload(const LaunchPathHeader& header, std::string_view path);

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/cgroups/session_cgroup.h"
 #include "backend/launch/launch_helper/launch_protocol.h"
 
 namespace stitchkit {
@@ -87,6 +88,10 @@ PreparedProfile::PreparedProfile(std::string bubblewrap, const LaunchProfile& pr
     argumentBlock_ += argument;
     argumentBlock_ += '\0';
   }
+}
+
+bool PreparedProfile::entersGroup() const noexcept {
+  return cgroup_ && cgroup_->guestEntrance() >= 0;
 }
 
 }  // namespace stitchkit

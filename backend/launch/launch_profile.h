@@ -67,6 +67,8 @@ class PreparedProfile {
   [[nodiscard]] Warden* warden() const noexcept { return warden_; }
   /// What holds for all launches of the session together; nullptr: nothing does.
   [[nodiscard]] const std::shared_ptr<SessionCgroup>& cgroup() const noexcept { return cgroup_; }
+  /// Whether the guest's program enters a control group of its own (SessionCgroup::guestEntrance).
+  [[nodiscard]] bool entersGroup() const noexcept;
   /// LaunchProfile::softOpenFiles
   [[nodiscard]] std::uint64_t softOpenFiles() const noexcept { return softOpenFiles_; }
   /// The launch helper's argument: with the network denied, sockets are filtered (launch_helper/socket_filter.h).

@@ -16,6 +16,7 @@
 
 #include "backend/launch/descriptors.h"
 #include "backend/launch/guest_launcher.h"
+#include "backend/launch/launch_failure.h"
 #include "backend/launch/orphan_reaper.h"
 #include "backend/launch/warden.h"
 
@@ -31,7 +32,7 @@ constexpr int kOurProcesses = 3;
 
 // Descriptor numbers of bwrap; the control socket's is the helper's as well.
 constexpr char kArgumentsFd[] = "4";
-static_assert(LAUNCH_CONTROL_FD == 3);
+static_assert(LAUNCH_CONTROL_FD == 3 && LAUNCH_GROUP_FD == 5);
 
 // Takes what lies in the pipe now; never waits for a writer.
 std::string takePipe(int fd) {
@@ -62,11 +63,11 @@ SandboxProcess::~SandboxProcess() {
 Result<void> SandboxProcess::start(const PreparedProfile& profile, std::shared_ptr<Owner> owner,
                                    LaunchPriority priority) {
   cgroup_ = profile.cgroup();
-  before_ = cgroup_ ? cgroup_->counts() : CgroupCounts();
+  countLimits();
   allowOurs(kOurProcesses);
   if (Result<void> spawned = spawn(profile, priority); !spawned) {
     allowOurs(0);
-    return spawned;
+    return judgeStart(std::move(spawned).error());
   }
   owner_ = std::move(owner);
   setUpTimer_.expires_after(kSetUpTimeout);
@@ -98,15 +99,19 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   if (!arguments) {
     return arguments.error();
   }
-  const GuestLauncher launcher{
-      "bwrap",
-      {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get()},
-      priority,
-      cgroup_ ? cgroup_->join() : CgroupJoin()};
+  GuestLauncher launcher{"bwrap",
+                         {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get()},
+                         priority,
+                         cgroup_ ? cgroup_->join() : CgroupJoin()};
+  if (profile.entersGroup()) {
+    launcher.descriptors.push_back(cgroup_->guestEntrance());
+  }
   boost::system::error_code error;
   auto process = launcher(io_.get_executor(), error, profile.bubblewrap(),
                           {"--args", kArgumentsFd, "--", kGuestHelperPath, profile.helperArgument()});
   if (error) {
+    // Too little to begin with: the program's first pages are the session's already.
+    end_.outOfMemory = error.value() == ENOMEM && cgroup_ && cgroup_->limitsMemory();
     const bool descriptors = error.value() == EMFILE || error.value() == ENFILE;
     return Error(ErrorKind::kUnavailable, "The sandbox could not be started")
         .withHint(descriptors
@@ -133,6 +138,12 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
 
 void SandboxProcess::handOver(std::shared_ptr<Owner> next) {
   owner_ = std::move(next);
+  if (end_.ready) {
+    countLimits();
+  }
+}
+
+void SandboxProcess::countLimits() {
   before_ = cgroup_ ? cgroup_->counts() : CgroupCounts();
 }
 
@@ -142,10 +153,15 @@ void SandboxProcess::allowOurs(int processes) {
   }
 }
 
+Error SandboxProcess::judgeStart(Error error) {
+  judgeLimits();
+  return end_.outOfMemory || end_.outOfProcesses ? setUpError(end_) : std::move(error);
+}
+
 void SandboxProcess::judgeLimits() {
   if (cgroup_) {
     const CgroupCounts now = cgroup_->counts();
-    end_.outOfMemory = now.memoryKills > before_.memoryKills;
+    end_.outOfMemory = end_.outOfMemory || now.memoryKills > before_.memoryKills;
     end_.outOfProcesses = now.refusedProcesses > before_.refusedProcesses;
   }
 }

@@ -85,7 +85,9 @@ class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
  private:
   Result<void> spawn(const PreparedProfile& profile, LaunchPriority priority);
   void allowOurs(int processes);
+  void countLimits();
   void judgeLimits();
+  Error judgeStart(Error error);
   void awaitControl();
   void onControlReadable();
   void onMessage(HelperMessage message);
@@ -104,7 +106,7 @@ class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
   Warden* warden_ = nullptr;
   std::uint64_t wardenGeneration_ = 0;
   std::shared_ptr<SessionCgroup> cgroup_;
-  CgroupCounts before_;  // of cgroup_: when the launch began, or a command took it
+  CgroupCounts before_;  // of cgroup_: when the launch began, or a command took one that was ready
   int ours_ = 0;         // processes of this launch that cgroup_ has been told to allow
   SandboxEnd end_;
   bool spawned_ = false;

@@ -300,6 +300,9 @@ static _Noreturn void run(size_t inPacket, const int* descriptors) {
   takeVector(&strings, header.environmentCount, environment);
   environ = environment;
 
+  if (header.entersGroup != 0 && write(LAUNCH_GROUP_FD, "0", 1) != 1) {
+    fail(kLaunchStepLimits);
+  }
   for (int stream = 0; stream < kStreams; ++stream) {
     if (dup3(descriptors[stream], stream, 0) < 0) {
       fail(kLaunchStepStreams);

@@ -16,6 +16,8 @@
 
 /* The helper's end of the socket; bwrap passes it on. */
 #define LAUNCH_CONTROL_FD 3
+/* Where the session has control groups: what the guest's program enters its own by (LaunchRunHeader::entersGroup). */
+#define LAUNCH_GROUP_FD 5
 #define LAUNCH_MAGIC 0x6c6b7473u
 /* The helper's only argument: whether what runs gets the filter of socket_filter.h. A guest may know. */
 #define LAUNCH_FILTER_SOCKETS "filter-sockets"
@@ -56,6 +58,8 @@ struct LaunchPacket {
 struct LaunchRunHeader {
   uint32_t argumentCount;
   uint32_t environmentCount;
+  uint32_t entersGroup; /* 1: "0" is written into LAUNCH_GROUP_FD */
+  uint32_t reserved;
   uint64_t fileBytes; /* RLIMIT_FSIZE */
   uint64_t openFiles; /* RLIMIT_NOFILE */
   /* RLIMIT_NOFILE's soft limit, at most the hard one, which stays; before openFiles. */
