@@ -102,6 +102,11 @@ export interface SandboxCommand {
   maxOutputBytes?: number | undefined;
 }
 
+/** A limit of the session that stood in the command's way. */
+export interface SandboxResultDetails {
+  resource: 'memory' | 'processes';
+}
+
 export interface SandboxRunOptions {
   /** Aborting kills the command; the call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
@@ -110,7 +115,12 @@ export interface SandboxRunOptions {
 
 export interface SandboxProcess {
   /** Output as bytes once the command has ended. Rejects like `run` does. */
-  readonly result: Promise<{ exitCode: number; stdout: Uint8Array; stderr: Uint8Array }>;
+  readonly result: Promise<{
+    exitCode: number;
+    stdout: Uint8Array;
+    stderr: Uint8Array;
+    details?: SandboxResultDetails;
+  }>;
   /** Output as it comes, from the beginning for each reader; ends, or throws, as `result` does. */
   readonly stdout: AsyncIterable<Uint8Array>;
   readonly stderr: AsyncIterable<Uint8Array>;
@@ -135,7 +145,7 @@ export interface SandboxSession {
   run(
     command: SandboxCommand,
     options?: SandboxRunOptions,
-  ): Promise<{ exitCode: number; stdout: string; stderr: string }>;
+  ): Promise<{ exitCode: number; stdout: string; stderr: string; details?: SandboxResultDetails }>;
   /** SANDBOX_BUSY while commands live. */
   setNetworkPolicy(policy: SandboxNetworkPolicy): Promise<void>;
 }
