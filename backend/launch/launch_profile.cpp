@@ -4,8 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "backend/launch/launch_helper/launch_protocol.h"
-
 namespace stitchkit {
 namespace {
 
@@ -25,6 +23,7 @@ void appendNamespaces(Arguments& arguments, const LaunchProfile& profile) {
   }
   append(arguments, {"--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"});
   append(arguments, {"--die-with-parent", "--new-session", "--cap-drop", "ALL"});
+  append(arguments, {"--seccomp", std::to_string(kSystemCallsFd)});
 }
 
 void appendSystem(Arguments& arguments, const SystemLayout& system) {
@@ -79,7 +78,7 @@ PreparedProfile::PreparedProfile(std::string bubblewrap, const LaunchProfile& pr
                                  Warden* warden)
     : bubblewrap_(std::move(bubblewrap)),
       softOpenFiles_(profile.softOpenFiles),
-      helperArgument_(profile.network == NetworkMode::kHost ? LAUNCH_ALL_SOCKETS : LAUNCH_FILTER_SOCKETS),
+      systemCalls_(profile.systemCalls),
       workspace_(workspace),
       warden_(warden) {
   for (const std::string& argument : bubblewrapArguments(profile)) {

@@ -29,7 +29,7 @@ constexpr int kMaxSetUpTextBytes = 4096;
 
 // Descriptor numbers of bwrap; the control socket's is the helper's as well.
 constexpr char kArgumentsFd[] = "4";
-static_assert(LAUNCH_CONTROL_FD == 3);
+static_assert(LAUNCH_CONTROL_FD == 3 && kSystemCallsFd == 5);
 
 // Takes what lies in the pipe now; never waits for a writer.
 std::string takePipe(int fd) {
@@ -86,16 +86,22 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   if (!null) {
     return null.error();
   }
-  // A file of its own for each launch: its offset is shared by all who hold it.
+  // Files of its own for each launch: an offset is shared by all who hold a file.
   Result<UniqueFd> arguments = sealedMemory(profile.argumentBlock());
   if (!arguments) {
     return arguments.error();
   }
+  Result<UniqueFd> systemCalls = sealedMemory(profile.systemCalls());
+  if (!systemCalls) {
+    return systemCalls.error();
+  }
   const GuestLauncher launcher{
-      "bwrap", {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get()}, priority};
+      "bwrap",
+      {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get(), systemCalls->get()},
+      priority};
   boost::system::error_code error;
-  auto process = launcher(io_.get_executor(), error, profile.bubblewrap(),
-                          {"--args", kArgumentsFd, "--", kGuestHelperPath, profile.helperArgument()});
+  auto process =
+      launcher(io_.get_executor(), error, profile.bubblewrap(), {"--args", kArgumentsFd, "--", kGuestHelperPath});
   if (error) {
     const bool descriptors = error.value() == EMFILE || error.value() == ENFILE;
     return Error(ErrorKind::kUnavailable, "The sandbox could not be started")
