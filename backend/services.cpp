@@ -7,6 +7,8 @@
 #include <climits>
 #include <cstdlib>
 
+#include "backend/launch/system_call_filter.h"
+
 namespace stitchkit {
 namespace {
 
@@ -47,6 +49,10 @@ Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& serv
   if (::fstat(session.workspace().descriptor(), &workspace) != 0) {
     return internalError("The workspace cannot be used", "fstat", errno);
   }
+  const Result<std::string>& systemCalls = systemCallFilter();
+  if (!systemCalls) {
+    return systemCalls.error();
+  }
   LaunchProfile profile;
   profile.workspace = session.workspacePath();
   profile.etcDirectory = support->etcDirectory;
@@ -56,6 +62,7 @@ Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& serv
   profile.resolvConf = policy.kind() == NetworkPolicy::Kind::kAllowAll ? realResolvConf() : std::string();
   profile.tmpBytes = resources.tmpBytes;
   profile.softOpenFiles = services.config.softOpenFiles;
+  profile.systemCalls = *systemCalls;
   profile.coverKernel = services.config.staysRoot;
   profile.system = services.system;
   return std::make_shared<const PreparedProfile>(services.config.bubblewrap, profile,

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "backend/cgroups/session_cgroup.h"
-#include "backend/launch/launch_helper/launch_protocol.h"
 
 namespace stitchkit {
 namespace {
@@ -26,6 +25,7 @@ void appendNamespaces(Arguments& arguments, const LaunchProfile& profile) {
   }
   append(arguments, {"--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"});
   append(arguments, {"--die-with-parent", "--new-session", "--cap-drop", "ALL"});
+  append(arguments, {"--seccomp", std::to_string(kSystemCallsFd)});
 }
 
 void appendSystem(Arguments& arguments, const SystemLayout& system) {
@@ -80,7 +80,7 @@ PreparedProfile::PreparedProfile(std::string bubblewrap, const LaunchProfile& pr
                                  Warden* warden, std::shared_ptr<SessionCgroup> cgroup)
     : bubblewrap_(std::move(bubblewrap)),
       softOpenFiles_(profile.softOpenFiles),
-      helperArgument_(profile.network == NetworkMode::kHost ? LAUNCH_ALL_SOCKETS : LAUNCH_FILTER_SOCKETS),
+      systemCalls_(profile.systemCalls),
       workspace_(workspace),
       warden_(warden),
       cgroup_(std::move(cgroup)) {

@@ -32,7 +32,7 @@ constexpr int kOurProcesses = 3;
 
 // Descriptor numbers of bwrap; the control socket's is the helper's as well.
 constexpr char kArgumentsFd[] = "4";
-static_assert(LAUNCH_CONTROL_FD == 3 && LAUNCH_GROUP_FD == 5);
+static_assert(LAUNCH_CONTROL_FD == 3 && kSystemCallsFd == 5 && LAUNCH_GROUP_FD == 6);
 
 // Takes what lies in the pipe now; never waits for a writer.
 std::string takePipe(int fd) {
@@ -94,21 +94,26 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   if (!null) {
     return null.error();
   }
-  // A file of its own for each launch: its offset is shared by all who hold it.
+  // Files of its own for each launch: an offset is shared by all who hold a file.
   Result<UniqueFd> arguments = sealedMemory(profile.argumentBlock());
   if (!arguments) {
     return arguments.error();
   }
-  GuestLauncher launcher{"bwrap",
-                         {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get()},
-                         priority,
-                         cgroup_ ? cgroup_->join() : CgroupJoin()};
+  Result<UniqueFd> systemCalls = sealedMemory(profile.systemCalls());
+  if (!systemCalls) {
+    return systemCalls.error();
+  }
+  GuestLauncher launcher{
+      "bwrap",
+      {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get(), systemCalls->get()},
+      priority,
+      cgroup_ ? cgroup_->join() : CgroupJoin()};
   if (profile.entersGroup()) {
     launcher.descriptors.push_back(cgroup_->guestEntrance());
   }
   boost::system::error_code error;
-  auto process = launcher(io_.get_executor(), error, profile.bubblewrap(),
-                          {"--args", kArgumentsFd, "--", kGuestHelperPath, profile.helperArgument()});
+  auto process =
+      launcher(io_.get_executor(), error, profile.bubblewrap(), {"--args", kArgumentsFd, "--", kGuestHelperPath});
   if (error) {
     // Too little to begin with: the program's first pages are the session's already.
     end_.outOfMemory = error.value() == ENOMEM && cgroup_ && cgroup_->limitsMemory();
