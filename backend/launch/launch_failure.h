@@ -10,7 +10,8 @@ namespace stitchkit {
 /// A report of the helper that is no ordinary result (exitCode 0, error not 0): kLimit, kPath or kUnavailable.
 Error launchReportError(const LaunchReport& report);
 
-/// The sandbox ended without a result of its guest: kUnavailable, bwrap's words private.
+/// The sandbox ended without a result of its guest: kUnavailable with the cause as reason (backend/diagnosis), bwrap's
+/// words private.
 Error setUpError(const SandboxEnd& end);
 
 }  // namespace stitchkit

@@ -33,6 +33,7 @@ struct SandboxEnd {
   bool misplaced = false;  ///< /workspace was another directory than the profile says
   bool signalled = false;  ///< outer bwrap died of a signal
   int exitCode = 0;        ///< bwrap's, which is the launched program's (128+n for signal n) when that ran
+  std::string bubblewrap;  ///< the host path of bwrap; private
   std::string setUpText;   ///< bwrap's stderr, when it did not become ready; private
 };
 
