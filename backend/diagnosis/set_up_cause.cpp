@@ -66,6 +66,9 @@ std::optional<Cause> ofMounts(const Words& words, const MachineFacts& machine) {
   if (words.hold("Can't mount proc") && words.denied()) {
     return Cause::kProcMasked;
   }
+  if (words.holdOne({"Can't read /proc", "Can't open /proc", "open /proc/"})) {
+    return Cause::kProcMasked;  // hidden from bubblewrap itself
+  }
   const bool mounting = words.holdOne({"Failed to make / slave", "Failed to mount tmpfs", "Can't mount tmpfs",
                                        "Can't bind mount", "Can't mount devpts", "pivot_root", "Can't remount"});
   if (mounting && words.denied()) {

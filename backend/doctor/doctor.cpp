@@ -42,6 +42,7 @@ DoctorFacts gatherFacts(const DoctorPlan& plan) {
   facts.cgroups = readCgroupFacts();
   Result<Privilege> privilege = settlePrivilege(plan.privilege);
   facts.bubblewrap = readBubblewrapFacts(plan.bubblewrap, privilege.has_value());
+  facts.namespaces = tryNamespaces();
   if (!privilege) {
     facts.user.error = std::move(privilege).error();
     return facts;
@@ -50,9 +51,6 @@ DoctorFacts gatherFacts(const DoctorPlan& plan) {
   facts.user.staysRoot = privilege->stayedRoot;
   facts.user.name = userName();
   facts.stateDirectory = tryStateDirectory(privilege->stateDirectory);
-  if (facts.bubblewrap.file.error != 0 || !facts.bubblewrap.version) {
-    facts.namespaces = tryNamespaces();
-  }
   if (facts.stateDirectory->error == 0) {
     facts.launch = tryLaunch({privilege->stateDirectory, plan.bubblewrap, privilege->stayedRoot});
   }

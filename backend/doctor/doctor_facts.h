@@ -73,7 +73,7 @@ struct DoctorFacts {
   CgroupFacts cgroups;
   std::optional<StateDirectoryFacts> stateDirectory;  ///< absent: not tried
   std::optional<LaunchTrial> launch;                  ///< likewise
-  std::optional<NamespaceTrial> namespaces;           ///< likewise: the launch has shown it
+  std::optional<NamespaceTrial> namespaces;           ///< likewise
 };
 
 }  // namespace stitchkit
