@@ -74,6 +74,12 @@ void addServeOptions(po::options_description& options) {
       "error, warning, info or debug, to stderr");
 }
 
+void addDoctorOptions(po::options_description& options) {
+  addPlaceOptions(options);
+  addBubblewrapOption(options);
+  options.add_options()("json", po::bool_switch(), "one JSON document instead of text");
+}
+
 template <class T>
 T chosen(const po::variables_map& values, const char* option, const std::map<std::string, T>& choices) {
   const auto& word = values[option].as<std::string>();
@@ -157,6 +163,10 @@ AskedCommand readServe(const po::variables_map& values) {
   return line;
 }
 
+AskedCommand readDoctor(const po::variables_map& values) {
+  return DoctorPlan{readPlace(values), values["bwrap"].as<std::string>(), values["json"].as<bool>()};
+}
+
 struct CommandEntry {
   std::string_view name;
   const char* about;  ///< of the help: what it does
@@ -171,6 +181,16 @@ constexpr CommandEntry kCommands[] = {
      "The method rpc.discover describes the rest. Try:\n\n"
      "  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"rpc.discover\"}' | stitchkit-sandbox\n",
      addServeOptions, readServe},
+    {"doctor",
+     "Says whether isolation works here, by making a session as the sidecar does, and if not, what to do.\n"
+     "Give it the options that the sidecar is started with, and start it as the same user. Exit status: 0 when\n"
+     "isolation works, 1 when it does not. With --json:\n\n"
+     "  {\"ok\": true, \"version\": \"0.1.0\", \"checks\": [{\"name\": \"bubblewrap\", \"status\": \"ok\", "
+     "\"message\": \"...\"},\n"
+     "   {\"name\": \"cgroups\", \"status\": \"warning\", \"cause\": \"no-cgroup-delegation\", \"message\": \"...\", "
+     "\"hint\": \"...\"}]}\n\n"
+     "status is ok, warning or failed; cause is a stable word, that of reason in SANDBOX_UNAVAILABLE.\n",
+     addDoctorOptions, readDoctor},
 };
 
 po::options_description optionsOf(const CommandEntry& command) {

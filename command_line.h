@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "backend/doctor/doctor.h"
 #include "backend/privilege/privilege.h"
 #include "gateway/gateway.h"
 #include "rpc/base/log.h"
@@ -28,7 +29,7 @@ struct ServeCommand {
 
 /// What the command line asks for.
 struct CommandLineResult {
-  std::variant<std::monostate, ServeCommand> command;  ///< to be run; with std::monostate:
+  std::variant<std::monostate, ServeCommand, DoctorPlan> command;  ///< to be run; with std::monostate:
   int exitCode = 0;
   std::string standardOutput;  ///< help or version
   std::string standardError;   ///< what is wrong

@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "backend/backend.h"
+#include "backend/doctor/doctor.h"
 #include "backend/launch/orphan_reaper.h"
 #include "backend/methods.h"
 #include "backend/privilege/privilege.h"
@@ -268,6 +269,9 @@ int main(int argc, char** argv) {
   const stitchkit::CommandLineResult asked = stitchkit::parseCommandLine(argc, argv);
   if (const auto* command = std::get_if<stitchkit::ServeCommand>(&asked.command)) {
     return stitchkit::serve(*command);
+  }
+  if (const auto* plan = std::get_if<stitchkit::DoctorPlan>(&asked.command)) {
+    return stitchkit::runDoctor(*plan);
   }
   std::cout << asked.standardOutput;
   std::cerr << asked.standardError;

@@ -35,6 +35,7 @@ void proveIsolation(BackendServices& services, const PreparedProfile& profile,
         } else {
           const Error cause = directory.error();
           done(Error(ErrorKind::kUnavailable, "Isolation could not be established")
+                   .withReason("set-up-failed")
                    .withPrivate("probe: " + cause.message + " " + cause.privateDetail));
         }
       });
@@ -147,7 +148,8 @@ void SessionHandle::probe(std::function<void(Grade)> done) {
       done(self->grade());
     } else {
       Grade grade;
-      grade.unavailable = proven.error().message;
+      const Error& error = proven.error();
+      grade.unavailable = error.reason.empty() ? error.message : error.reason + ": " + error.message;
       done(std::move(grade));
     }
     --self->probes_;

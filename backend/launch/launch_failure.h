@@ -15,8 +15,8 @@ Error launchReportError(const LaunchReport& report);
 /// The limit of the session that stood in the way: "memory" or "processes"; "" for none.
 std::string exhaustedResource(const SandboxEnd& end);
 
-/// The sandbox ended without a result of its guest: kUnavailable, bwrap's words private; kLimit with
-/// `details.resource` when a limit of the session is what ended it.
+/// The sandbox ended without a result of its guest: kUnavailable with the cause as reason (backend/diagnosis), bwrap's
+/// words private; kLimit with `details.resource` when a limit of the session is what ended it.
 Error setUpError(const SandboxEnd& end);
 
 }  // namespace stitchkit

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/diagnosis/set_up_cause.h"
 #include "backend/launch/descriptors.h"
 #include "backend/launch/guest_launcher.h"
 #include "backend/launch/launch_failure.h"
@@ -117,11 +118,7 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   if (error) {
     // Too little to begin with: the program's first pages are the session's already.
     end_.outOfMemory = error.value() == ENOMEM && cgroup_ && cgroup_->limitsMemory();
-    const bool descriptors = error.value() == EMFILE || error.value() == ENFILE;
-    return Error(ErrorKind::kUnavailable, "The sandbox could not be started")
-        .withHint(descriptors
-                      ? "Raise the limit of open files (RLIMIT_NOFILE, ulimit -n) that the sidecar is started with"
-                      : "Check that bubblewrap is installed and may be executed")
+    return unavailableBecause("The sandbox could not be started", causeOfSpawn(error.value()))
         .withPrivate("start " + profile.bubblewrap() + ": " + errnoName(error.value()));
   }
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.id(), 0)));
@@ -134,6 +131,7 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   expectChild(process.id());
   bwrap_ = process.detach();  // a process object would signal its number on destruction, reaped or not
   spawned_ = true;
+  end_.bubblewrap = profile.bubblewrap();
   workspace_ = profile.workspace();
   warden_ = profile.warden();
   control_ = std::make_unique<ControlChannel>(io_, std::move(control->ours));

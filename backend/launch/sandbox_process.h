@@ -36,7 +36,8 @@ struct SandboxEnd {
   /// Meanwhile processes of the session were killed for want of memory, or refused for want of room for more.
   bool outOfMemory = false;
   bool outOfProcesses = false;
-  std::string setUpText;  ///< bwrap's stderr, when it did not become ready; private
+  std::string bubblewrap;  ///< the host path of bwrap; private
+  std::string setUpText;   ///< bwrap's stderr, when it did not become ready; private
 };
 
 /// Loop thread only. Keeps itself alive from start() until onEnd, and its owner with it; to the owner it is a weak
