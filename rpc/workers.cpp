@@ -57,6 +57,13 @@ bool Workers::congested() {
   return wasCongested_;
 }
 
+Workers::Queues Workers::queues() {
+  const std::lock_guard lock(mutex_);
+  return {{requests_.size(), mostRequests_.value(), limits::kQueuedRequests},
+          {requestBytes_, mostBytes_.value(), limits::kQueuedRequestBytes},
+          {internal_.size(), mostInternal_.value(), 0}};
+}
+
 void Workers::enqueue(Kind kind, Job job) {
   bool enough = true;
   {
@@ -64,8 +71,11 @@ void Workers::enqueue(Kind kind, Job job) {
     if (kind == Kind::kRequest) {
       requestBytes_ += job.bytes;
       requests_.push_back(std::move(job));
+      mostRequests_.see(requests_.size());
+      mostBytes_.see(requestBytes_);
     } else {
       internal_.push_back(std::move(job));
+      mostInternal_.see(internal_.size());
     }
     enough = free_ >= internal_.size() + requests_.size();
   }
