@@ -49,6 +49,8 @@ po::options_description describeOptions() {
   add("allow-root", po::bool_switch(), "started by root: stay root (less isolation; see SECURITY.md)");
   add("log-level", po::value<std::string>()->default_value("info")->value_name("LEVEL"),
       "error, warning, info or debug, to stderr");
+  add("log-format", po::value<std::string>()->default_value("text")->value_name("FORMAT"),
+      "text or json, a line an event");
   add("version", po::bool_switch(), "print the version");
   add("help", po::bool_switch(), "print this help");
   return options;
@@ -130,6 +132,7 @@ CommandLine toCommandLine(const po::variables_map& values) {
                                     {"warning", LogLevel::kWarning},
                                     {"info", LogLevel::kInfo},
                                     {"debug", LogLevel::kDebug}});
+  line.logFormat = chosen<LogFormat>(values, "log-format", {{"text", LogFormat::kText}, {"json", LogFormat::kJson}});
   return line;
 }
 

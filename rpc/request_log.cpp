@@ -87,7 +87,7 @@ RequestLog::RequestLog() : lines_(limits::kLogBurst, limits::kLogLinesPerSecond)
 
 void RequestLog::failed(const RequestLabel& label, const Error& error) {
   const std::string_view code = wireCode(error.kind).name;
-  ++counts_.answered;
+  ++counts_.ended;
   ++counts_.errors[code];
   const LogLevel level = levelOf(error);
   if (!logEnabled(level)) {

@@ -31,12 +31,12 @@ class RequestLog {
   RequestLog();
 
   struct Counts {
-    std::uint64_t answered = 0;                        ///< requests, with a result or an error
+    std::uint64_t ended = 0;                           ///< requests, with a result or an error
     std::map<std::string_view, std::uint64_t> errors;  ///< by `data.code`
   };
 
-  /// A request has been answered with a result.
-  void answered() { ++counts_.answered; }
+  /// A request has ended with a result.
+  void answered() { ++counts_.ended; }
   /// A request, or what was no request at all (`label` without a method), has been answered with an error. The line
   /// holds nothing of what the host sent but known names: parameters may be secrets.
   void failed(const RequestLabel& label, const Error& error);

@@ -60,8 +60,7 @@ bool Workers::congested() {
 Workers::Queues Workers::queues() {
   const std::lock_guard lock(mutex_);
   return {{requests_.size(), mostRequests_.value(), limits::kQueuedRequests},
-          {requestBytes_, mostBytes_.value(), limits::kQueuedRequestBytes},
-          {internal_.size(), mostInternal_.value(), 0}};
+          {requestBytes_, mostBytes_.value(), limits::kQueuedRequestBytes}};
 }
 
 void Workers::enqueue(Kind kind, Job job) {
@@ -75,7 +74,6 @@ void Workers::enqueue(Kind kind, Job job) {
       mostBytes_.see(requestBytes_);
     } else {
       internal_.push_back(std::move(job));
-      mostInternal_.see(internal_.size());
     }
     enough = free_ >= internal_.size() + requests_.size();
   }

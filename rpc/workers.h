@@ -70,11 +70,10 @@ class Workers {
   [[nodiscard]] std::size_t waitingBytes();
   /// Too much is waiting: nothing more should be read from the host.
   [[nodiscard]] bool congested();
-  /// What waits: requests, their bytes, and work of ours.
+  /// What waits: requests, and their bytes.
   struct Queues {
     QueueState requests;
     QueueState bytes;
-    QueueState internal;  ///< its ceiling is what it serves: handles and creations; `limit` 0
   };
   [[nodiscard]] Queues queues();
   /// Called on the loop when `congested` has become false again.
@@ -112,7 +111,6 @@ class Workers {
   std::size_t requestBytes_ = 0;
   HighWater mostRequests_;
   HighWater mostBytes_;
-  HighWater mostInternal_;
   std::size_t undelivered_ = 0;  ///< results of requests on their way to the loop
   std::size_t free_ = 0;         ///< threads that wait for a job
   bool held_ = false;
