@@ -72,6 +72,8 @@ void addServeOptions(po::options_description& options) {
       "largest message from the host");
   add("log-level", po::value<std::string>()->default_value("info")->value_name("LEVEL"),
       "error, warning, info or debug, to stderr");
+  add("log-format", po::value<std::string>()->default_value("text")->value_name("FORMAT"),
+      "text or json, a line an event");
 }
 
 void addDoctorOptions(po::options_description& options) {
@@ -160,6 +162,7 @@ AskedCommand readServe(const po::variables_map& values) {
                                     {"warning", LogLevel::kWarning},
                                     {"info", LogLevel::kInfo},
                                     {"debug", LogLevel::kDebug}});
+  line.logFormat = chosen<LogFormat>(values, "log-format", {{"text", LogFormat::kText}, {"json", LogFormat::kJson}});
   return line;
 }
 

@@ -25,6 +25,7 @@ struct ServeCommand {
   bool serial = false;
   std::size_t maxMessageBytes = 0;
   LogLevel logLevel = LogLevel::kInfo;
+  LogFormat logFormat = LogFormat::kText;
 };
 
 /// What the command line asks for.

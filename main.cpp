@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -71,7 +72,9 @@ class Sidecar {
                       hostRequests_}),
         orphans_(loop_.context()),
         signals_(loop_.context(), SIGINT, SIGTERM, SIGHUP) {
-    addBackendMethods(methods_, backend_, {line.maxMessageBytes, [this] { return peer_.get(); }});
+    addBackendMethods(
+        methods_, backend_,
+        {line.maxMessageBytes, [this] { return peer_.get(); }, [this](SidecarStats& stats) { addStats(stats); }});
     codingTools_.addMethods(methods_);
     peer_ = std::make_shared<Peer>(loop_, sink_, methods_, PeerOptions{line.serial});
   }
@@ -90,10 +93,23 @@ class Sidecar {
     });
     loop_.context().run();
     peer_.reset();
+    logEvent(LogLevel::kInfo, "ended", {{"exitCode", exitCode_}, {"uptimeMs", millisecondsSince(began_)}});
     return exitCode_;
   }
 
  private:
+  void addStats(SidecarStats& stats) {
+    stats.uptimeMs = millisecondsSince(began_);
+    stats.requests = peer_->log().counts();
+    stats.log = logCounts();
+    stats.queues.emplace_back("requests", peer_->requests());
+    stats.queues.emplace_back("unsentBytes", transport_.unsentBytes());
+    const Workers::Queues workers = workers_.queues();
+    stats.queues.emplace_back("workerRequests", workers.requests);
+    stats.queues.emplace_back("workerRequestBytes", workers.bytes);
+    stats.queues.emplace_back("patientRequestBytes", patientWorkers_.queues().bytes);
+  }
+
   BackendConfig backendConfig(const ServeCommand& line, std::uint64_t guestOpenFiles) const {
     BackendConfig config;
     config.stateDirectory = privilege_.stateDirectory;
@@ -194,6 +210,7 @@ class Sidecar {
     backend_.stopAll([this] { transport_.whenFlushed([this] { loop_.context().stop(); }); });
   }
 
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   Privilege privilege_;
   AsioLoop loop_;
   HostRequests hostRequests_;
@@ -223,8 +240,9 @@ void keepFreedMemory() {
 }
 
 int cannotStart(const Error& error) {
-  logLine(LogLevel::kError, error.message + (error.privateDetail.empty() ? "" : ": " + error.privateDetail) +
-                                (error.hint.empty() ? "" : ". " + error.hint));
+  logEvent(LogLevel::kError, "cannot-start",
+           {{"message", error.message + (error.privateDetail.empty() ? "" : ": " + error.privateDetail) +
+                            (error.hint.empty() ? "" : ". " + error.hint)}});
   return EXIT_FAILURE;
 }
 
@@ -243,6 +261,7 @@ std::uint64_t raiseOpenFiles() {
 
 int serve(const ServeCommand& line) {
   setLogLevel(line.logLevel);
+  setLogFormat(line.logFormat);
   std::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   keepFreedMemory();
@@ -259,6 +278,8 @@ int serve(const ServeCommand& line) {
       !readable) {
     return cannotStart(readable.error());
   }
+  logEvent(LogLevel::kInfo, "started",
+           {{"version", STITCHKIT_VERSION}, {"pid", ::getpid()}, {"stateDirectory", privilege->stateDirectory}});
   return Sidecar(line, std::move(*privilege), std::move(stdio), formerOpenFiles).run();
 }
 

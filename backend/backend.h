@@ -11,6 +11,7 @@
 #include "backend/process_table.h"
 #include "backend/services.h"
 #include "backend/session_handle.h"
+#include "backend/stats.h"
 #include "rpc/cancellation.h"
 
 namespace stitchkit {
@@ -39,6 +40,9 @@ class Backend {
   void create(CreateParams params, const std::shared_ptr<Cancellation>& cancellation,
               std::function<void(Result<CreateResult>)> done);
 
+  /// Adds what it knows. Makes nothing: before the first use there is little to tell.
+  void addStats(SidecarStats& stats) const;
+
   /// NOT_FOUND for a name that was never given.
   Result<std::shared_ptr<SessionHandle>> handle(std::string_view id);
   [[nodiscard]] ProcessTable& processes() { return processes_; }
@@ -59,6 +63,7 @@ class Backend {
   void proveSession(const std::shared_ptr<Creation>& creation);
   void publishSession(const std::shared_ptr<Creation>& creation);
   void failCreation(const std::shared_ptr<Creation>& creation, Error error);
+  void tellCreated(const Creation& creation, const SessionHandle& handle);
   void creationOver();
   void stopHandles(std::function<void()> done);
 

@@ -82,6 +82,14 @@ void addLifecycle(MethodTable& table, Backend& backend, const MethodSettings& se
   table.add<NoParams, Done>("shutdown", [&backend](const CallContext&, NoParams, const Reply<Done>& reply) {
     backend.stopAll([reply] { reply(Done{}); });
   });
+  table.add<NoParams, SidecarStats>(
+      "backend.stats", [&backend, settings](const CallContext&, NoParams, const Reply<SidecarStats>& reply) {
+        SidecarStats stats;
+        stats.process = processUse();
+        backend.addStats(stats);
+        settings.addStats(stats);
+        reply(std::move(stats));
+      });
   table.add<TemplateParams, PrewarmResult>(
       "backend.prewarm", [&backend](const CallContext& call, TemplateParams params, Reply<PrewarmResult> reply) {
         backend.prewarm(std::move(params), call.cancellation, std::move(reply));
@@ -214,7 +222,7 @@ void addRun(MethodTable& table, Backend& backend) {
           return;
         }
         auto guest = (*handle)->start(
-            std::move(params.command), std::move(params.standardInput), {},
+            CommandKind::kRun, std::move(params.command), std::move(params.standardInput), {},
             [reply, base64 = params.base64](Result<GuestOutcome> outcome) {
               if (!outcome) {
                 reply(std::move(outcome).error());
@@ -297,8 +305,8 @@ void addSpawn(MethodTable& table, Backend& backend, const MethodSettings& settin
           }
           backend.processes().ended(spawning->process, std::move(outcome));
         };
-        auto guest = (*handle)->start(std::move(params.command), std::move(params.standardInput), std::move(options),
-                                      completion);
+        auto guest = (*handle)->start(CommandKind::kSpawn, std::move(params.command), std::move(params.standardInput),
+                                      std::move(options), completion);
         if (!guest) {
           reply(std::move(guest).error());
           return;
@@ -365,8 +373,11 @@ void addProcessMethods(MethodTable& table, Backend& backend) {
 void tellGatewayFailure(Peer& peer, const std::string& handle, const GatewayFailure& failure) {
   const Error& error = failure.error;
   if (!error.privateDetail.empty()) {
-    logLine(LogLevel::kInfo,
-            "gateway of " + handle + ", " + failure.origin + ": " + error.message + ": " + toUtf8(error.privateDetail));
+    logEvent(LogLevel::kInfo, "gateway-error",
+             {{"handle", handle},
+              {"origin", failure.origin},
+              {"code", wireCode(error.kind).name},
+              {"message", error.message + ": " + error.privateDetail}});
   }
   peer.notifyHost("gateway.error", {{"handle", handle},
                                     {"code", wireCode(error.kind).name},

@@ -10,6 +10,7 @@
 #include "backend/launch/warden.h"
 #include "backend/launch/warm_launches.h"
 #include "backend/requests.h"
+#include "backend/stats.h"
 #include "backend/storage/session_store.h"
 #include "gateway/gateway.h"
 #include "rpc/asio_loop.h"
@@ -46,6 +47,7 @@ struct BackendServices {
   SupportFiles support;
   GatewayThreads gateway;
   WarmLaunches warm;
+  BackendCounts counts;  ///< loop thread only
 };
 
 /// A listening socket for the session's gateway, where its guests will find it. Blocks on the disk.

@@ -12,6 +12,7 @@
 #include "backend/services.h"
 #include "backend/session_files.h"
 #include "backend/session_tools.h"
+#include "backend/stats.h"
 
 namespace stitchkit {
 
@@ -43,10 +44,15 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   /// For the coding tools; it lives on after a stop and then says so.
   [[nodiscard]] std::shared_ptr<ToolSession> tools();
 
+  /// For `backend.stats`.
+  [[nodiscard]] HandleStats stats() const;
+  [[nodiscard]] const GatewayWatch& gatewayWatch() const { return *gatewayWatch_; }
+  [[nodiscard]] const HighWater& mostLive() const { return mostLive_; }
+
   /// Starts a command. SANDBOX_STOPPED, or SANDBOX_BUSY at the limit of live commands or while the policy changes.
   /// `completion` is called when nothing of the command is left.
-  Result<std::shared_ptr<Guest>> start(Command command, std::string standardInput, GuestOptions options,
-                                       Guest::Completion completion);
+  Result<std::shared_ptr<Guest>> start(CommandKind kind, Command command, std::string standardInput,
+                                       GuestOptions options, Guest::Completion completion);
 
   /// Launches a guest that does nothing but show that it is where it should be.
   void probe(std::function<void(Grade)> done);
@@ -68,6 +74,8 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   void setProvenPolicy(std::shared_ptr<const PreparedProfile> profile, const NetworkPolicy& policy,
                        std::function<void(Result<Grade>)> finish);
   void beginStop();
+  void tellCommand(const CommandWatch& watch);
+  void tellEnd(bool wasStopped);
   void finishStopWhenQuiet();
   void onReleased(Result<void> removed, bool wasRemoval);
   void removeStopped();
@@ -81,12 +89,14 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   std::shared_ptr<WarmPool> warm_;
   NetworkPolicy policy_;
   Resources resources_;
+  std::shared_ptr<GatewayWatch> gatewayWatch_;
   Gateway gateway_;
   bool gatewayOpen_ = true;
   std::shared_ptr<SessionFiles> files_;
   std::shared_ptr<SessionTools> tools_;  // once somebody asked for it
   std::unordered_map<std::uint64_t, std::shared_ptr<Guest>> live_;
-  std::uint64_t nextGuest_ = 0;
+  std::uint64_t nextGuest_ = 0;  // the number of commands so far
+  HighWater mostLive_;
   std::size_t probes_ = 0;
   bool policyChanging_ = false;
   bool outputPaused_ = false;

@@ -22,8 +22,8 @@ namespace {
 constexpr int kMaxNameAttempts = 100;
 
 void logFailure(const std::string& name, const Error& error) {
-  logLine(LogLevel::kWarning,
-          "staging/" + name + " could not be removed: " + error.message + " " + error.privateDetail);
+  logEvent(LogLevel::kWarning, "leftover",
+           {{"name", name}, {"message", "could not be removed: " + error.message + " " + error.privateDetail}});
 }
 
 /// Removes one entry if no living owner holds it.

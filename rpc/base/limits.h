@@ -36,6 +36,16 @@ inline constexpr std::size_t kUndeliveredResults = 16;
 /// Unsent bytes towards the host at which guest output and new work wait (PROTOCOL.md, 1: slow reader).
 inline constexpr std::size_t kUnsentBytes = 4U * 1024 * 1024;
 
+/// Lines of the log at once, and a second after that, where others than the operator decide how many there would be:
+/// about refused requests, and, a handle, about what the gateway refused to guests and about what it served them.
+/// Further ones are counted.
+inline constexpr std::uint32_t kLogBurst = 200;
+inline constexpr std::uint32_t kLogLinesPerSecond = 50;
+inline constexpr std::uint32_t kLogGatewayBurst = 1000;
+inline constexpr std::uint32_t kLogGatewayLinesPerSecond = 200;
+/// Handles that `backend.stats` has a row for, the latest ones.
+inline constexpr std::size_t kStatsHandles = 256;
+
 /// Bytes of one session file read or written (PROTOCOL.md, 5).
 inline constexpr std::size_t kSessionFileBytes = 1024U * 1024;
 
