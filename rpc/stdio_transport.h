@@ -46,7 +46,6 @@ class StdioTransport : public MessageSink {
   void writeSome();
   void outputGone();
   void checkDrained();
-  [[nodiscard]] std::size_t unsent() const { return unsentBytes_; }
 
   boost::asio::io_context& context_;
   FrameDecoder decoder_;
