@@ -277,6 +277,7 @@ static void execByShell(char* program, uint32_t count, char** arguments) {
   shell[3] = program;
   memcpy(shell + 4, arguments + 1, count * sizeof *shell); /* and the NULL at the end */
   execv(shell[0], shell);
+  free(shell);
   errno = ENOEXEC; /* what is wrong is the program, not the shell */
 }
 
