@@ -103,11 +103,15 @@ Result<Built> openSession(int sessions, const SessionState& state) {
 /// dead owner is left.
 Result<Lease> takeLease(int sessions, const std::string& sessionId, int session, int staging) {
   Result<Lease> lease = Lease::acquire(session, staging);
-  if (!lease) {
+  if (!lease && lease.error().kind != ErrorKind::kInternal) {
     return lease;
   }
+  // A directory that was removed takes no lease, and says so in its own way.
   if (!names(sessions, sessionId.c_str(), session)) {
     return mismatch("There is no such session");
+  }
+  if (!lease) {
+    return lease;
   }
   if (lease->tookOver()) {
     if (Result<void> ended = endStrayGuests(sessionId); !ended) {
