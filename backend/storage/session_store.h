@@ -8,6 +8,10 @@
 #include "codingtools/contained_directory.h"
 #include "rpc/base/error.h"
 
+#include <sys/types.h>
+
+#include <ctime>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -48,7 +52,7 @@ class StoredSession {
   [[nodiscard]] Result<void> publish();
   /// Frees the lease and keeps the workspace; for when no guest is left. Idempotent. Only state(),
   /// SessionStore::remove() and the destructor are of use afterwards.
-  void release() noexcept { lease_.release(); }
+  void release() noexcept;
   /// Frees the lease as a dead owner would, for when guests may be left: the next owner ends them.
   void abandon() noexcept { lease_.abandon(); }
 
@@ -73,6 +77,12 @@ class StoredSession {
   bool published_;
 };
 
+/// When a session was last attached or stopped by a program of this layout: seconds since the epoch. `directory` is the
+/// session's. Whatever takes a lease or frees it changes this; guests cannot.
+std::time_t lastUseOf(int directory);
+/// The part of it that taking and freeing a lease does not change by itself; 0 when there is none.
+timespec useStampOf(int directory);
+
 /// Thread-safe, and safe beside other processes on the same state directory. Blocks on the disk.
 class SessionStore {
  public:
@@ -93,7 +103,16 @@ class SessionStore {
   [[nodiscard]] Result<void> remove(const std::string& sessionId, StoredSession* owned,
                                     const std::stop_token& stop = {}) const;
 
+  /// Asked with the lease of the session held, so that nobody uses it: its directory, and whether the former owner died
+  /// without stopping.
+  using Agreement = std::function<bool(int session, bool ownerDied)>;
+  /// As remove() of a session that is nobody's here, if `agree` says so. Whether it did; true for one that is gone.
+  [[nodiscard]] Result<bool> removeIf(const std::string& sessionId, const Agreement& agree,
+                                      const std::stop_token& stop = {}) const;
+
  private:
+  struct Found;
+  [[nodiscard]] Result<Found> find(const std::string& sessionId) const;
   Result<void> removeSession(int sessions, const std::string& sessionId, int session, bool leaseHeld,
                              const std::stop_token& stop) const;
 
