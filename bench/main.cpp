@@ -111,7 +111,8 @@ void measure(const Options& options) {
                   coldSession,
                   direct,
                   node,
-                  launcher ? &*launcher : nullptr};
+                  launcher ? &*launcher : nullptr,
+                  home.cgroups()};
 
   const std::vector<Row> rows = options.rows(setting);
   sidecar.end();
