@@ -63,6 +63,8 @@ std::vector<Row> toolRows(Setting& setting);
 std::vector<Row> gatewayRows(Setting& setting);
 /// The JavaScript client, in a sidecar of its own; without figures where there is no Node.js.
 std::vector<Row> clientRows(Setting& setting);
+/// A command beside a session that takes all it can get, in a sidecar of their own.
+std::vector<Row> hogRows(Setting& setting);
 Row soakRow(Setting& setting);
 
 }  // namespace stitchkit::bench
