@@ -15,7 +15,7 @@ using nlohmann::json;
 namespace {
 
 constexpr double kMostTimes = 3;
-constexpr std::chrono::milliseconds kApart{10};
+constexpr std::chrono::milliseconds kBetween{10};
 
 struct Hog {
   const char* what;
@@ -51,7 +51,7 @@ class TwoSessions {
   }
 
   double run() {
-    std::this_thread::sleep_for(kApart);
+    std::this_thread::sleep_for(kBetween);
     return timed([&] { sidecar_.exchange(other_); });
   }
   void start(const Hog& hog) {

@@ -39,7 +39,9 @@ T need(Result<T> result) {
   if (!result) {
     throw std::runtime_error(result.error().message + " " + result.error().privateDetail);
   }
-  return std::move(*result);
+  if constexpr (!std::is_void_v<T>) {
+    return std::move(*result);
+  }
 }
 
 /// Owns a launch until a command takes it over.

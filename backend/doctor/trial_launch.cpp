@@ -62,8 +62,8 @@ class TrialSidecar {
  private:
   static Backend::Hooks hooks() {
     return {[](const std::string&) { return Result<void>(); },
-            []() -> Result<std::shared_ptr<Warden>> {
-              Result<Warden> warden = Warden::start();
+            [](std::vector<std::string> cgroups) -> Result<std::shared_ptr<Warden>> {
+              Result<Warden> warden = Warden::start(std::move(cgroups));
               if (!warden) {
                 return std::move(warden).error();
               }
