@@ -100,6 +100,11 @@ Result<BackendConfig> Backend::initialize(const InitializeParams& params) {
   config_.name = params.name.value_or(config_.name);
   config_.bubblewrap = params.executable.value_or(config_.bubblewrap);
   config_.maxConcurrentCommands = params.maxConcurrentCommands.value_or(config_.maxConcurrentCommands);
+  logEvent(LogLevel::kInfo, "initialized",
+           {{"client", params.clientName},
+            {"clientVersion", params.clientVersion},
+            {"backend", config_.name},
+            {"stateDirectory", config_.stateDirectory}});
   return config_;
 }
 
