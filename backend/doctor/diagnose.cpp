@@ -227,7 +227,8 @@ Finding checkCgroups(const DoctorFacts& facts) {
   if (missing.empty()) {
     return fine(kName, "memory, processes and CPU of a session can be limited" + inBrackets(cgroups.how));
   }
-  return problem(kName, Cause::kNoCgroupDelegation, "cannot be enforced: " + joined(missing), FindingStatus::kWarning);
+  const std::string why = cgroups.how.empty() ? "" : "; " + cgroups.how;
+  return problem(kName, Cause::kNoCgroup, "cannot be enforced: " + joined(missing) + why, FindingStatus::kWarning);
 }
 
 Finding checkLaunch(const DoctorFacts& facts) {

@@ -274,7 +274,7 @@ TEST_CASE("without cgroups some ceilings are refused, and isolation works", "[di
   facts.cgroups = {true, false, false, "cgroup v1"};
   const Finding finding = check(facts, "cgroups");
   CHECK(finding.status == FindingStatus::kWarning);
-  CHECK(finding.cause == "no-cgroup-delegation");
+  CHECK(finding.cause == "no-cgroup");
   CHECK(finding.message.find("maxProcesses, cpus") != std::string::npos);
   CHECK(isolationWorks(diagnose(facts)));
 }
