@@ -102,11 +102,14 @@ Finding checkBubblewrap(const DoctorFacts& facts) {
 Finding checkKernel(const DoctorFacts& facts) {
   constexpr const char* kName = "kernel";
   const KernelFacts& kernel = facts.kernel;
-  if (!kernel.missing.empty()) {
+  if (!worked(facts) && !kernel.missing.empty()) {
     return problem(kName, Cause::kKernelTooOld, "Linux " + kernel.release + " without " + joined(kernel.missing));
   }
-  if (!kernel.seccomp) {
+  if (!worked(facts) && !kernel.seccomp) {
     return problem(kName, Cause::kSeccompUnavailable, "Linux " + kernel.release);
+  }
+  if (const auto cause = launchCause(facts, Cause::kKernelTooOld, Cause::kSeccompUnavailable)) {
+    return problem(kName, *cause, "Linux " + kernel.release);
   }
   if (!kernel.openat2) {
     return problem(kName, Cause::kKernelTooOld,

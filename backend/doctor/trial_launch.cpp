@@ -33,7 +33,7 @@ class TrialSidecar {
         workers_(loop_, 1),
         backend_(loop_, workers_, std::move(config), hooks()),
         orphans_(loop_.context()) {
-    addBackendMethods(methods_, backend_, {limits::kMessageBytes, [] { return nullptr; }});
+    addBackendMethods(methods_, backend_, {limits::kMessageBytes, [] { return nullptr; }, [](SidecarStats&) {}});
   }
   ~TrialSidecar() {
     bool stopped = false;
