@@ -81,6 +81,7 @@ TEST_CASE("more of anything is a leak, and fewer is none") {
 }
 
 TEST_CASE("what a process holds is seen: descriptors by kind, threads, children, zombies, memory") {
+  testing::reapOrphans({});
   const SidecarFacts before = factsOf(::getpid());
   int ends[2] = {-1, -1};
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
