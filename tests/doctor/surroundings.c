@@ -107,6 +107,19 @@ static void refuse_call(unsigned number, unsigned error) {
   filter(program, sizeof program / sizeof *program);
 }
 
+static void refuse_filters(void) {
+  struct sock_filter program[] = {
+      LOAD(nr),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 3),
+      LOAD(args[0]),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_SECCOMP, 0, 1),
+      ANSWER(SECCOMP_RET_ERRNO | EPERM),
+      ANSWER(SECCOMP_RET_ALLOW),
+  };
+  filter(program, sizeof program / sizeof *program);
+}
+
 static void refuse(const char* kind) {
   if (strcmp(kind, "namespaces") == 0) {
     refuse_namespaces();
