@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <tuple>
 
 #include "backend/backend.h"
 #include "backend/launch/orphan_reaper.h"
@@ -241,7 +242,7 @@ std::uint64_t raiseOpenFiles() {
 
 int serve(const CommandLine& line) {
   setLogLevel(line.logLevel);
-  std::signal(SIGPIPE, SIG_IGN);
+  std::ignore = std::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   keepFreedMemory();
   const std::uint64_t formerOpenFiles = raiseOpenFiles();

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -83,7 +84,7 @@ bool receivePidfd(int& pidfd) {
   ::prctl(PR_SET_NAME, "sandbox-warden");
   ::setsid();
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2}) {
-    ::signal(number, SIG_IGN);
+    std::ignore = ::signal(number, SIG_IGN);
   }
   const int null = ::open("/dev/null", O_RDWR);
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
