@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <tuple>
 
 #include "backend/backend.h"
 #include "backend/doctor/doctor.h"
@@ -262,7 +263,7 @@ std::uint64_t raiseOpenFiles() {
 int serve(const ServeCommand& line) {
   setLogLevel(line.logLevel);
   setLogFormat(line.logFormat);
-  std::signal(SIGPIPE, SIG_IGN);
+  std::ignore = std::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   keepFreedMemory();
   const std::uint64_t formerOpenFiles = raiseOpenFiles();

@@ -12,7 +12,7 @@ namespace stitchkit {
 namespace {
 
 /// Looked through between two looks at the stop token.
-constexpr std::size_t kSearchedPiece = 4U * 1024 * 1024;
+constexpr std::size_t kSearchedPiece = 4UL * 1024 * 1024;
 
 std::int64_t newlines(std::string_view text) {
   return std::count(text.begin(), text.end(), '\n');

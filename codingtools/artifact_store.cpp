@@ -26,7 +26,7 @@ constexpr const char* kDirectory = "artifacts";
 constexpr const char* kUnfinished = "unfinished";
 constexpr const char* kLatest = "latest";
 constexpr std::string_view kPrefix = "artifact-";
-constexpr std::size_t kMaxRequestBytes = 1024 * 1024;
+constexpr std::size_t kMaxRequestBytes = 1024UL * 1024;
 
 struct Stored {
   std::uint64_t number = 0;

@@ -14,9 +14,9 @@ namespace stitchkit {
 namespace {
 
 /// Smaller ones are digested faster than they are looked up.
-constexpr off_t kRememberFrom = 64 * 1024;
+constexpr off_t kRememberFrom = 64L * 1024;
 constexpr std::size_t kRemembered = 64;
-constexpr std::size_t kDigestedPiece = 256 * 1024;
+constexpr std::size_t kDigestedPiece = 256UL * 1024;
 /// A file that was changed so recently may change again without its times telling (the kernel's clock for them ticks
 /// every few milliseconds).
 constexpr time_t kSettledSeconds = 2;

@@ -19,7 +19,7 @@ namespace stitchkit {
 class FileDigests {
  public:
   /// Up to how many bytes a file is digested: above, an answer would take too long to wait for.
-  static constexpr std::uint64_t kMaxBytes = 64U * 1024 * 1024;
+  static constexpr std::uint64_t kMaxBytes = 64UL * 1024 * 1024;
 
   /// 64 hex digits of the whole file, whatever the descriptor's offset; nothing for one over kMaxBytes. The digest of a
   /// larger one is kept, and given again while the file's identity, size and times of change are the same. kCancelled.

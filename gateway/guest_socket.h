@@ -33,7 +33,7 @@ class GuestSocket {
   /// What a look at the socket gave.
   enum class Look : std::uint8_t { kBytes, kNothing, kEnd };
 
-  static constexpr std::size_t kLookAtOnce = 16U * 1024;
+  static constexpr std::size_t kLookAtOnce = 16UL * 1024;
 
   /// @param events outlives the socket, and is kept by its own means until close().
   GuestSocket(Socket socket, Events& events);

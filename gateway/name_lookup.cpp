@@ -100,7 +100,7 @@ class WayBack {
 class WayBackService : public boost::asio::io_context::service {
  public:
   using key_type = WayBackService;
-  static inline boost::asio::io_context::id id;
+  static inline boost::asio::io_context::id id;  // NOLINT(cert-err58-cpp): its constructor does nothing
 
   explicit WayBackService(boost::asio::io_context& context)
       : service(context), wayBack_(std::make_shared<WayBack>(context)) {}

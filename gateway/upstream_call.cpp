@@ -175,7 +175,7 @@ void UpstreamCall::send() {
 }
 
 void UpstreamCall::receive() {
-  std::array<char, 16U * 1024> buffer;
+  std::array<char, 16UL * 1024> buffer;
   // So many reads at a time that a fast upstream does not keep the thread from others.
   for (int turns = 4; turns > 0; --turns) {
     Result<Progress> got = connection_->read(buffer.data(), buffer.size());

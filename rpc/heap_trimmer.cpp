@@ -10,7 +10,7 @@ namespace stitchkit {
 namespace {
 
 constexpr std::chrono::seconds kQuiet{1};
-constexpr std::size_t kWorthIt = 4U * 1024 * 1024;
+constexpr std::size_t kWorthIt = 4UL * 1024 * 1024;
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <boost/json/serializer.hpp>
 #include <boost/json/value_stack.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 #include "rpc/base/limits.h"
@@ -247,7 +248,7 @@ std::string toText(const json::value& value) {
   while (!serializer.done()) {
     text.resize(used + room);
     used += serializer.read(text.data() + used, room).size();
-    room = text.size() < 64 * 1024 ? 64 * 1024 : text.size();
+    room = std::max(text.size(), 64UL * 1024);
   }
   text.resize(used);
   return text;

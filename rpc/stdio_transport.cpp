@@ -19,7 +19,7 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr std::size_t kReadBytes = 256U * 1024;
+constexpr std::size_t kReadBytes = 256UL * 1024;
 constexpr std::size_t kMaxPieces = 64;  // messages in one writev
 
 }  // namespace

@@ -39,16 +39,19 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
 
   /// Runs `work()` on a worker, `done(result)` on the loop, and beside that `after()` on the worker: for what is slow
-  /// and nobody waits for.
+  /// and nobody waits for. The result and what `done` holds are let go on the loop.
   /// @param bytes what the job holds in memory while it waits.
   template <class Work, class Done, class After>
   void run(Kind kind, std::size_t bytes, Work work, Done done, After after) {
+    // By pointer: to move a lambda copies what it has captured as const, and the worker would keep the original.
     submit(kind, bytes,
-           [this, kind, work = std::move(work), done = std::move(done), after = std::move(after)]() mutable {
+           [this, kind, work = std::move(work), done = std::make_shared<Done>(std::move(done)),
+            after = std::move(after)]() mutable {
              auto result = std::make_shared<std::invoke_result_t<Work&>>(work());
              undelivered(kind);
-             loop_.post([this, kind, alive = std::weak_ptr(alive_), done = std::move(done), result]() mutable {
-               done(std::move(*result));
+             loop_.post([this, kind, alive = std::weak_ptr(alive_), done = std::move(done),
+                         result = std::move(result)]() mutable {
+               (*done)(std::move(*result));
                result.reset();
                if (!alive.expired()) {
                  delivered(kind);

@@ -27,7 +27,7 @@ inline constexpr char kGuestHelperPath[] = "/run/stitchkit-launch";
 /// The network gateway in the guest (PROTOCOL.md, 6).
 inline constexpr char kGuestGatewayPath[] = "/run/stitchkit-network.sock";
 /// Bytes of the guest's /dev/shm: for semaphores and process pools, no store for files.
-inline constexpr std::uint64_t kSharedMemoryBytes = 64U * 1024 * 1024;
+inline constexpr std::uint64_t kSharedMemoryBytes = 64UL * 1024 * 1024;
 
 /// The descriptor that bubblewrap reads the filter of system calls from.
 inline constexpr int kSystemCallsFd = 5;

@@ -13,7 +13,7 @@ namespace stitchkit {
 namespace {
 
 // A pipe's usual capacity. One buffer serves all pumps of a loop: nothing stays in it between turns.
-constexpr std::size_t kPieceBytes = 64U * 1024;
+constexpr std::size_t kPieceBytes = 64UL * 1024;
 thread_local std::array<char, kPieceBytes> piece;
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -102,7 +103,7 @@ void removeGroups(const std::vector<std::string>& cgroups) {
   ::prctl(PR_SET_NAME, "sandbox-warden");
   ::setsid();
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2}) {
-    ::signal(number, SIG_IGN);
+    std::ignore = ::signal(number, SIG_IGN);
   }
   const int null = ::open("/dev/null", O_RDWR);
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {

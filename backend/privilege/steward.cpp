@@ -19,6 +19,7 @@
 #include <initializer_list>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <vector>
 
 namespace stitchkit {
@@ -79,7 +80,7 @@ bool shedInheritance(int socket) {
     ::explicit_bzero(*entry, std::strlen(*entry));
   }
   for (int signal = 1; signal < NSIG; ++signal) {
-    ::signal(signal, SIG_DFL);
+    std::ignore = ::signal(signal, SIG_DFL);
   }
   sigset_t none;
   ::sigemptyset(&none);

@@ -8,8 +8,8 @@ namespace stitchkit {
 namespace {
 
 // EVP_*Block take and return int; larger inputs go through in pieces of whole groups.
-constexpr std::size_t kEncodePiece = 3U * (1U << 20);
-constexpr std::size_t kDecodePiece = 4U * (1U << 20);
+constexpr std::size_t kEncodePiece = 3UL * (1U << 20);
+constexpr std::size_t kDecodePiece = 4UL * (1U << 20);
 
 std::size_t paddingOf(std::string_view text) {
   if (text.empty() || text.back() != '=') {

@@ -60,6 +60,29 @@ TEST_CASE("workers: work runs elsewhere, its result comes back on the loop", "[w
   CHECK(receiver == std::this_thread::get_id());
 }
 
+TEST_CASE("workers: the result and what waits for it are let go on the loop", "[workers]") {
+  QueueLoop loop;
+  // Both are let go before the job ends, or by the job at its end.
+  std::vector<std::thread::id> letGo;
+  const auto watched = [&letGo] {
+    return std::shared_ptr<void>(nullptr, [&letGo](void*) { letGo.push_back(std::this_thread::get_id()); });
+  };
+  {
+    Workers workers(loop, 1);
+    std::promise<void> delivered;
+    bool done = false;
+    {
+      const std::shared_ptr<void> held = watched();
+      workers.run(
+          Kind::kRequest, 0, watched, [held, &done](const std::shared_ptr<void>&) { done = true; },
+          [got = delivered.get_future().share()] { got.wait(); });
+    }
+    loop.runUntil([&done] { return done; });
+    delivered.set_value();
+  }
+  CHECK(letGo == std::vector<std::thread::id>(2, std::this_thread::get_id()));
+}
+
 TEST_CASE("workers: one thread keeps the order, several run at once", "[workers]") {
   QueueLoop loop;
   {
