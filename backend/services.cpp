@@ -26,7 +26,8 @@ BackendServices::BackendServices(AsioLoop& ownLoop, Workers& ownWorkers, Backend
       templates(layout),
       sessions(layout),
       system(probeSystemLayout()),
-      support(config.stateDirectory + "/support"),
+      supportDirectory(config.stateDirectory + "/support"),
+      support(supportDirectory),
       gateway(config.gateway),
       warm(loop.context(), static_cast<std::size_t>(config.warmLaunches)) {}
 

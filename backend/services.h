@@ -40,6 +40,7 @@ struct BackendServices {
   const TemplateStore templates;
   const SessionStore sessions;
   const SystemLayout system;
+  const std::string supportDirectory;
   SupportFiles support;
   GatewayThreads gateway;
   WarmLaunches warm;

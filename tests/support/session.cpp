@@ -24,6 +24,10 @@ Session::Session(Sidecar& sidecar, Json network, Json state) : sidecar_(sidecar)
   state_ = created.at("state");
 }
 
+Session Session::adopt(Sidecar& sidecar, const Json& created) {
+  return {sidecar, Made{created.at("handle"), created.at("state")}};
+}
+
 std::string Session::hostWorkspace() const {
   const std::string id = state_.at("sessionId");
   for (const auto& entry : std::filesystem::directory_iterator(sidecar_.state()->path())) {

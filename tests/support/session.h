@@ -4,6 +4,7 @@
 #include "tests/support/sidecar.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stitchkit::testing {
@@ -23,6 +24,9 @@ class Session {
   /// backend.create with a saved state.
   Session(Sidecar& sidecar, Json network, Json state);
 
+  /// The result of a backend.create.
+  static Session adopt(Sidecar& sidecar, const Json& created);
+
   [[nodiscard]] const std::string& handle() const { return handle_; }
   [[nodiscard]] const Json& state() const { return state_; }
   /// The workspace's folder on the host.
@@ -41,6 +45,13 @@ class Session {
   void stop() { sidecar_.call("handle.stop", {{"handle", handle_}}); }
 
  private:
+  struct Made {
+    std::string handle;
+    Json state;
+  };
+  Session(Sidecar& sidecar, Made made)
+      : sidecar_(sidecar), handle_(std::move(made.handle)), state_(std::move(made.state)) {}
+
   Sidecar& sidecar_;
   std::string handle_;
   Json state_;
