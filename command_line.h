@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
+#include <variant>
 
+#include "backend/doctor/doctor.h"
 #include "backend/privilege/privilege.h"
 #include "gateway/gateway.h"
 #include "rpc/base/log.h"
@@ -12,7 +13,8 @@
 
 namespace stitchkit {
 
-struct CommandLine {
+/// `serve`, the default.
+struct ServeCommand {
   PrivilegePlan privilege;
   std::string name;
   std::string bubblewrap;
@@ -23,11 +25,12 @@ struct CommandLine {
   bool serial = false;
   std::size_t maxMessageBytes = 0;
   LogLevel logLevel = LogLevel::kInfo;
+  LogFormat logFormat = LogFormat::kText;
 };
 
 /// What the command line asks for.
 struct CommandLineResult {
-  std::optional<CommandLine> serve;  ///< to be served, or:
+  std::variant<std::monostate, ServeCommand, DoctorPlan> command;  ///< to be run; with std::monostate:
   int exitCode = 0;
   std::string standardOutput;  ///< help or version
   std::string standardError;   ///< what is wrong

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "backend/cgroups/session_cgroup.h"
 #include "backend/launch/command_payload.h"
 #include "backend/storage/session_store.h"
 #include "codingtools/workspace_path.h"
@@ -51,7 +52,7 @@ struct PrewarmResult {
 
 /// Ceilings; absent means none but the default.
 struct Resources {
-  std::optional<std::string> unsupported;  ///< the first named ceiling that cannot be enforced here
+  SessionLimits session;
   std::uint64_t tmpBytes = 0;
   std::optional<std::uint64_t> maxFileBytes;
   std::optional<std::uint64_t> maxOpenFiles;
@@ -134,6 +135,7 @@ struct RunResult {
   int exitCode;
   std::string standardOutput;
   std::string standardError;
+  std::string resource;  ///< GuestOutcome::resource
   bool base64;
 };
 
@@ -145,6 +147,7 @@ struct ProcessResult {
   int exitCode;
   std::string standardOutput;
   std::string standardError;
+  std::string resource;  ///< GuestOutcome::resource
 };
 
 struct PolicyResult {

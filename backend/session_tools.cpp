@@ -121,7 +121,7 @@ void SessionTools::run(const std::shared_ptr<ToolWork>& work, ToolCommand comman
       done(toolSessionStopped());
     } else {
       done(ToolCommandEnd{outcomeOf(outcome->cause), outcome->exitCode, std::move(outcome->standardOutput),
-                          std::move(outcome->standardError)});
+                          std::move(outcome->standardError), std::move(outcome->resource)});
     }
   };
   Result<std::shared_ptr<Guest>> guest = hooks_.start(commandOf(std::move(command)), completion);

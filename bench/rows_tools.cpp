@@ -76,10 +76,11 @@ void editByHand(const fs::path& path, std::string_view from, std::string_view to
   }
   std::copy(to.begin(), to.end(), found);
   const int out = ::open(path.c_str(), O_WRONLY | O_TRUNC);
-  if (::write(out, buffer.data(), static_cast<std::size_t>(size)) != size) {
+  const ssize_t written = ::write(out, buffer.data(), static_cast<std::size_t>(size));
+  ::close(out);
+  if (written != size) {
     throw std::runtime_error("the edited file cannot be written");
   }
-  ::close(out);
 }
 
 void makeTree(const fs::path& workspace) {

@@ -110,7 +110,7 @@ Result<ArtifactWindow> HostArtifacts::read(const std::string& reference, std::ui
   window.offset = offset;
   Result<std::string> bytes = readBytes(reference, offset, maxBytes, window.totalBytes, stop);
   if (bytes && offset > 0 && isInside(*bytes)) {
-    bytes = fromNextCharacter(reference, std::move(*bytes), maxBytes, window, stop);
+    bytes = fromNextCharacter(reference, *bytes, maxBytes, window, stop);
   }
   if (bytes && bytes->size() >= maxBytes && isMultibyte(bytes->back())) {
     const std::uint64_t end = window.offset + bytes->size();
@@ -129,7 +129,7 @@ Result<ArtifactWindow> HostArtifacts::read(const std::string& reference, std::ui
   return window;
 }
 
-Result<std::string> HostArtifacts::fromNextCharacter(const std::string& reference, std::string bytes,
+Result<std::string> HostArtifacts::fromNextCharacter(const std::string& reference, const std::string& bytes,
                                                      std::size_t maxBytes, ArtifactWindow& window,
                                                      const std::stop_token& stop) const {
   const std::size_t back = std::min<std::uint64_t>(window.offset, kCharacterReach);

@@ -35,7 +35,7 @@ class HostArtifacts : public Artifacts {
   [[nodiscard]] Result<std::string> readSome(const std::string& reference, std::uint64_t offset, std::size_t count,
                                              std::optional<std::uint64_t>& totalBytes,
                                              const std::stop_token& stop) const;
-  [[nodiscard]] Result<std::string> fromNextCharacter(const std::string& reference, std::string bytes,
+  [[nodiscard]] Result<std::string> fromNextCharacter(const std::string& reference, const std::string& bytes,
                                                       std::size_t maxBytes, ArtifactWindow& window,
                                                       const std::stop_token& stop) const;
 

@@ -112,7 +112,7 @@ Problem headOf(const Json& answer, const HttpMessage& request, std::string& head
   return std::nullopt;
 }
 
-Problem planChunked(const Json& answer, const HttpMessage& request, std::string head, AnswerPlan& plan) {
+Problem planChunked(const Json& answer, const HttpMessage& request, const std::string& head, AnswerPlan& plan) {
   plan.actions.push_back({Kind::kSend, head + "Transfer-Encoding: chunked\r\n\r\n"});
   Json pieces = Json::array();
   if (answer.contains("every")) {
@@ -135,7 +135,7 @@ Problem planFramed(const Json& answer, const HttpMessage& request, AnswerPlan& p
     return problem;
   }
   if (answer.contains("chunks")) {
-    return planChunked(answer, request, std::move(head), plan);
+    return planChunked(answer, request, head, plan);
   }
   std::string body;
   if (Problem problem = joined(answer.value("body", Json("")), request, body)) {

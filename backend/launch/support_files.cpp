@@ -18,6 +18,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/diagnosis/set_up_cause.h"
 #include "backend/launch/launch_helper/embedded_helper.h"
 #include "backend/launch/support_sources.h"
 
@@ -211,7 +212,9 @@ bool isIntact(const std::string& root, const std::vector<SupportSource>& sources
 }
 
 Error supportError(const Failure& failure) {
-  return Error(ErrorKind::kUnavailable, "The files that guests need could not be made")
+  const std::string what = "The files that guests need could not be made";
+  const std::optional<Cause> cause = causeOfStorage(failure.error);
+  return (cause ? unavailableBecause(what, *cause) : Error(ErrorKind::kUnavailable, what))
       .withPrivate(std::string("support files: ") + failure.operation + ": " + errnoName(failure.error));
 }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 namespace stitchkit {
@@ -40,11 +41,12 @@ struct CloseDirectory {
 };
 
 Result<std::vector<std::string>> namesIn(int directory, const std::string& path) {
-  const int copy = ::openat(directory, ".", kDirectoryFlags);
-  const std::unique_ptr<DIR, CloseDirectory> stream(copy < 0 ? nullptr : ::fdopendir(copy));
+  UniqueFd copy(::openat(directory, ".", kDirectoryFlags));
+  const std::unique_ptr<DIR, CloseDirectory> stream(copy ? ::fdopendir(copy.get()) : nullptr);
   if (!stream) {
     return walkFailure("opendir", path, errno);
   }
+  std::ignore = copy.release();  // the stream has it
   std::vector<std::string> names;
   for (;;) {
     errno = 0;

@@ -22,8 +22,8 @@ namespace {
 constexpr int kMaxNameAttempts = 100;
 
 void logFailure(const std::string& name, const Error& error) {
-  logLine(LogLevel::kWarning,
-          "staging/" + name + " could not be removed: " + error.message + " " + error.privateDetail);
+  logEvent(LogLevel::kWarning, "leftover",
+           {{"name", name}, {"message", "could not be removed: " + error.message + " " + error.privateDetail}});
 }
 
 /// An entry, opened where it can be; locked when no living owner holds it. What cannot be opened cannot be locked

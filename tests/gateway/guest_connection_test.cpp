@@ -23,7 +23,7 @@ using namespace testing;
 class GatewayScene {
  public:
   explicit GatewayScene(const std::function<void(RuleInput&)>& change = {}, std::size_t share = 1)
-      : core_(std::make_shared<GatewayCore>(thread_.settings(), places_, slots_, share,
+      : core_(std::make_shared<GatewayCore>(thread_.settings(), places_, slots_, watch_, share,
                                             allowing(doorway.origin(), change), [this](GatewayFailure failure) {
                                               const std::lock_guard lock(mutex_);
                                               failures_.push_back(std::move(failure));
@@ -83,6 +83,7 @@ class GatewayScene {
   GatewayThread thread_;
   ConnectionPlaces places_{1U << 16};
   std::shared_ptr<RequestSlots> slots_ = std::make_shared<RequestSlots>();
+  std::shared_ptr<GatewayWatch> watch_ = std::make_shared<GatewayWatch>("h1", "session");
   std::mutex mutex_;
   std::vector<GatewayFailure> failures_;
   std::shared_ptr<GatewayCore> core_;

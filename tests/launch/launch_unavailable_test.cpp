@@ -1,4 +1,5 @@
 // A sandbox that cannot be set up is an error of its own kind, never a command's result.
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -14,6 +15,7 @@
 #include <thread>
 
 #include "backend/launch/guest_file_operation.h"
+#include "backend/launch/system_call_filter.h"
 #include "tests/launch/launch_fixture.h"
 
 using namespace stitchkit;
@@ -49,12 +51,25 @@ void checkUnavailable(const Result<GuestOutcome>& result, const std::string& hid
 // As a container's profile may do it. For this thread and what it starts.
 bool refuseSeccomp() {
   sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 0, 1),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 3, 0),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 3),
+                           BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_SECCOMP, 0, 1),
                            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
                            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-  const sock_fprog filter{4, program};
+  const sock_fprog filter{7, program};
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
+
+std::string textOf(std::initializer_list<sock_filter> instructions) {
+  std::string text;
+  for (const sock_filter& one : instructions) {
+    text.append(reinterpret_cast<const char*>(&one), sizeof one);
+  }
+  return text;
+}
+
+constexpr sock_filter kAllowAll = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 
 }  // namespace
 
@@ -110,28 +125,68 @@ TEST_CASE("a helper that is gone", "[unavailable]") {
   checkUnavailable(runWith(fixture, fixture.prepared(profile)), "execvp");
 }
 
-TEST_CASE("a machine that takes no filter of sockets has no guest without a network", "[unavailable]") {
+TEST_CASE("a machine that takes no filter of system calls has no guest", "[unavailable]") {
   LaunchFixture fixture;
-  LaunchProfile open = fixture.profile();
-  open.network = NetworkMode::kHost;
-  const PreparedProfile denied = fixture.prepared();
-  const PreparedProfile allowed = fixture.prepared(open);
+  const PreparedProfile profile = fixture.prepared();
   const Command command = LaunchFixture::shell("touch /workspace/ran");
-  std::optional<Result<GuestOutcome>> refused, control;
+  std::optional<Result<GuestOutcome>> refused;
   bool prepared = false;
   std::thread([&] {
     prepared = refuseSeccomp();
-    refused.emplace(fixture.run(command, denied));
-    if (!exists(fixture.workspace() + "/ran")) {
-      control.emplace(fixture.run(command, allowed));
-    }
+    refused.emplace(fixture.run(command, profile));
   }).join();
   REQUIRE(prepared);
-  checkUnavailable(*refused, "step " + std::to_string(kLaunchStepFilter) + ": EPERM");
-  REQUIRE(control.has_value());  // nothing ran before
-  REQUIRE(control->has_value());
-  CHECK((*control)->exitCode == 0);
+  checkUnavailable(*refused, "SECCOMP");
+  CHECK(!exists(fixture.workspace() + "/ran"));
+  const Result<GuestOutcome> control = fixture.run(command, profile);
+  REQUIRE(control.has_value());
   CHECK(exists(fixture.workspace() + "/ran"));
+}
+
+TEST_CASE("a filter that is malformed, or another one, has no guest", "[unavailable]") {
+  LaunchFixture fixture;
+  const std::string filter = systemCallFilter().value();
+  const auto [name, broken, detail] = GENERATE_COPY(table<std::string, std::string, std::string>({
+      {"empty", "", "SECCOMP"},
+      {"cut within an instruction", filter.substr(0, filter.size() - 3), "seccomp"},
+      {"no verdict at its end", filter.substr(0, filter.size() - 8), "SECCOMP"},
+      {"no program", std::string(64, 'x'), "SECCOMP"},
+      {"reads where nothing is", textOf({BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4096), kAllowAll}), "SECCOMP"},
+      {"longer than the kernel takes", std::string(filter.size() * 6, '\0') + textOf({kAllowAll}), "SECCOMP"},
+      {"allows everything", textOf({kAllowAll}), "step " + std::to_string(kLaunchStepFilter) + ": EINVAL"},
+  }));
+  CAPTURE(name);
+  LaunchProfile profile = fixture.profile();
+  profile.systemCalls = broken;
+  const PreparedProfile prepared = fixture.prepared(profile);
+  checkUnavailable(fixture.run(LaunchFixture::shell("touch /workspace/ran"), prepared), detail);
+  CHECK(!exists(fixture.workspace() + "/ran"));
+
+  std::optional<Result<UniqueFd>> opened;
+  const auto operation =
+      openInGuest(fixture.io, prepared, {"/workspace/ran", O_CREAT | O_RDWR, 0600, false}, std::chrono::seconds(30),
+                  [&](Result<UniqueFd> result) { opened.emplace(std::move(result)); });
+  fixture.io.restart();
+  fixture.io.run();
+  REQUIRE(opened.has_value());
+  CHECK(!opened->has_value());
+  CHECK(!exists(fixture.workspace() + "/ran"));
+}
+
+TEST_CASE("a bubblewrap that is not given the filter, or does not install it", "[unavailable]") {
+  LaunchFixture fixture;
+  const std::string fake = fixture.workspace() + "/fake";
+  std::string detail;
+  SECTION("its descriptor is closed") {
+    writeFile(fake, "#!/bin/sh\nexec 5<&-\nexec /usr/bin/bwrap \"$@\"\n", 0755);
+    detail = "seccomp";
+  }
+  SECTION("the option is not there") {
+    writeFile(fake, "#!/bin/bash\nexec 4< <(sed -z '/^--seccomp$/,+1d' <&4)\nexec /usr/bin/bwrap \"$@\"\n", 0755);
+    detail = "step " + std::to_string(kLaunchStepFilter) + ": EINVAL";
+  }
+  checkUnavailable(fixture.run(LaunchFixture::shell("touch /workspace/ran"), {fake, fixture.profile(), {}}), detail);
+  CHECK(!exists(fixture.workspace() + "/ran"));
 }
 
 TEST_CASE("a bubblewrap that hangs is given up, with all it started", "[unavailable][slow]") {

@@ -4,7 +4,6 @@
 #include "tests/support/sidecar.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace stitchkit::testing {
@@ -14,6 +13,7 @@ struct RunOutcome {
   int exitCode = -1;
   std::string out;
   std::string err;
+  std::string resource;  ///< details.resource; "" when there is none
 };
 
 /// One session over a sidecar that outlives it. Nothing happens at its end: a test says itself what stops.
@@ -21,11 +21,12 @@ class Session {
  public:
   /// backend.prewarm of an empty template and backend.create.
   explicit Session(Sidecar& sidecar, Json network = "deny-all");
+  /// The same with `resources`.
+  static Session withResources(Sidecar& sidecar, Json resources);
+  /// By the result of a backend.create.
+  static Session adopt(Sidecar& sidecar, Json created);
   /// backend.create with a saved state.
   Session(Sidecar& sidecar, Json network, Json state);
-
-  /// The result of a backend.create.
-  static Session adopt(Sidecar& sidecar, const Json& created);
 
   [[nodiscard]] const std::string& handle() const { return handle_; }
   [[nodiscard]] const Json& state() const { return state_; }
@@ -45,12 +46,10 @@ class Session {
   void stop() { sidecar_.call("handle.stop", {{"handle", handle_}}); }
 
  private:
-  struct Made {
-    std::string handle;
-    Json state;
+  struct Created {
+    Json result;
   };
-  Session(Sidecar& sidecar, Made made)
-      : sidecar_(sidecar), handle_(std::move(made.handle)), state_(std::move(made.state)) {}
+  explicit Session(Created created, Sidecar& sidecar);
 
   Sidecar& sidecar_;
   std::string handle_;

@@ -8,6 +8,7 @@ extern const char stitchkitLaunchHelperEnd[];
 namespace stitchkit {
 
 std::string_view launchHelperImage() noexcept {
+  // cppcheck-suppress comparePointers ; two labels of one section
   return {stitchkitLaunchHelperBegin, static_cast<std::size_t>(stitchkitLaunchHelperEnd - stitchkitLaunchHelperBegin)};
 }
 
