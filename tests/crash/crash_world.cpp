@@ -137,7 +137,7 @@ Session& CrashWorld::open(const std::map<std::string, std::string>& files) {
       sidecar().call("backend.create",
                      {{"template", {{"template", "t"}, {"files", templateFiles(variant_)}}}, {"network", "deny-all"}});
   session_ = std::make_unique<Session>(Session::adopt(sidecar(), created));
-  known_.emplace(KnownSession{session_->state(), {}, false});
+  known_.emplace(KnownSession{session_->state(), {}, false, ""});
   for (const auto& [path, text] : expectedFiles(variant_)) {
     known_->files[path] = {text};
   }
@@ -216,6 +216,10 @@ void CrashWorld::checkKnown() {
   }
   const std::string handle = answer.at("result").at("handle");
   checkFiles(handle);
+  checkArtifacts(handle);
+  // As it is when nobody has it, and only then gone.
+  sidecar().call("handle.stop", {{"handle", handle}});
+  checkPlace();
   sidecar().call("handle.delete", {{"handle", handle}});
 }
 
@@ -236,6 +240,23 @@ void CrashWorld::checkFiles(const std::string& handle) {
   for (const auto& [path, text] : filesBelow(session / "workspace")) {
     if (known_->files.count(path) == 0) {
       fault("a file that nobody made: " + path);
+    }
+  }
+}
+
+/// Those that are there are whole: known->artifact is what each holds.
+void CrashWorld::checkArtifacts(const std::string& handle) {
+  if (known_->artifact.empty()) {
+    return;
+  }
+  const Json toolset = sidecar().call(
+      "coding.create", {{"handle", handle}, {"authorize", "allow"}, {"executables", {{"sh", "/bin/sh"}}}});
+  for (const fs::path& file : entriesOf(fs::path(pathOf(known_->state)) / "artifacts")) {
+    const std::string reference = "artifact-" + file.filename().string();
+    const Json answer = sidecar().response(sidecar().request(
+        "coding.read_output", {{"toolset", toolset.at("toolset")}, {"input", {{"reference", reference}}}}));
+    if (!answer.contains("result") || answer["result"].value("text", "") != known_->artifact) {
+      fault("an artifact that is not whole: " + answer.dump().substr(0, 300));
     }
   }
 }

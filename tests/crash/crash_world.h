@@ -21,6 +21,7 @@ struct KnownSession {
   Json state;
   std::map<std::string, Contents> files;
   bool mayBeGone = false;  ///< its deletion was asked for
+  std::string artifact;    ///< what each artifact holds, if there may be any
 };
 
 /// The files of the templates that tests make.
@@ -63,6 +64,7 @@ class CrashWorld {
   void checkGuests();
   void checkKnown();
   void checkFiles(const std::string& handle);
+  void checkArtifacts(const std::string& handle);
   void checkOthers();
   void checkTemplates();
   void checkPlace();
