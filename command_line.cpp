@@ -225,7 +225,7 @@ constexpr CommandEntry kCommands[] = {
      "isolation works, 1 when it does not. With --json:\n\n"
      "  {\"ok\": true, \"version\": \"0.1.0\", \"checks\": [{\"name\": \"bubblewrap\", \"status\": \"ok\", "
      "\"message\": \"...\"},\n"
-     "   {\"name\": \"cgroups\", \"status\": \"warning\", \"cause\": \"no-cgroup-delegation\", \"message\": \"...\", "
+     "   {\"name\": \"cgroups\", \"status\": \"warning\", \"cause\": \"no-cgroup\", \"message\": \"...\", "
      "\"hint\": \"...\"}]}\n\n"
      "status is ok, warning or failed; cause is a stable word, that of reason in SANDBOX_UNAVAILABLE.\n",
      addDoctorOptions, readDoctor},

@@ -22,8 +22,8 @@ class FullestHandle {
  public:
   explicit FullestHandle(int maxCommands) { commands_.limit = static_cast<std::uint64_t>(maxCommands); }
 
-  void see(const HandleStats& handle, const HighWater& mostCommands, const GatewayWatch& gateway) {
-    add(commands_, handle.liveCommands, mostCommands.value());
+  void see(std::uint64_t liveCommands, const HighWater& mostCommands, const GatewayWatch& gateway) {
+    add(commands_, liveCommands, mostCommands.value());
     add(requests_, gateway.requests.now(), gateway.requests.most());
     add(connections_, gateway.connections.now(), gateway.connections.most());
     add(waiting_, gateway.waitingConnections.now(), gateway.waitingConnections.most());
@@ -51,9 +51,9 @@ class FullestHandle {
 };
 
 // Those that were made last, in the order of their names' numbers.
-std::vector<HandleStats> latest(std::vector<HandleStats> handles) {
-  std::sort(handles.begin(), handles.end(), [](const HandleStats& a, const HandleStats& b) {
-    return std::pair(a.handle.size(), a.handle) < std::pair(b.handle.size(), b.handle);
+std::vector<SessionHandle*> latest(std::vector<SessionHandle*> handles) {
+  std::sort(handles.begin(), handles.end(), [](const SessionHandle* a, const SessionHandle* b) {
+    return std::pair(a->id().size(), a->id()) < std::pair(b->id().size(), b->id());
   });
   if (handles.size() > limits::kStatsHandles) {
     handles.erase(handles.begin(), handles.end() - limits::kStatsHandles);
@@ -100,6 +100,11 @@ Result<BackendConfig> Backend::initialize(const InitializeParams& params) {
   config_.name = params.name.value_or(config_.name);
   config_.bubblewrap = params.executable.value_or(config_.bubblewrap);
   config_.maxConcurrentCommands = params.maxConcurrentCommands.value_or(config_.maxConcurrentCommands);
+  logEvent(LogLevel::kInfo, "initialized",
+           {{"client", params.clientName},
+            {"clientVersion", params.clientVersion},
+            {"backend", config_.name},
+            {"stateDirectory", config_.stateDirectory}});
   return config_;
 }
 
@@ -299,7 +304,7 @@ void Backend::tellCreated(const Creation& creation, const SessionHandle& handle)
   ++(attached ? services_->counts.attached : services_->counts.created);
   logEvent(LogLevel::kInfo, attached ? "session-attached" : "session-created",
            {{"handle", handle.id()},
-            {"session", handle.stats().session},
+            {"session", handle.session()},
             {"network", nameOf(creation.params.network.kind())},
             {"durationMs", millisecondsSince(creation.began)}});
 }
@@ -340,21 +345,22 @@ void Backend::addStats(SidecarStats& stats) const {
     stats.warm = services_->warm.counts();
   }
   FullestHandle fullest(config_.maxConcurrentCommands);
-  std::vector<HandleStats> live;
+  std::vector<SessionHandle*> live;
   for (const auto& [id, handle] : handles_) {
     const GatewayWatch& gateway = handle->gatewayWatch();
     for (std::size_t i = 0; i < kGatewayOutcomes; ++i) {
       stats.gatewayOutcomes[i] += gateway.count(static_cast<GatewayOutcome>(i));
     }
-    HandleStats one = handle->stats();
-    fullest.see(one, handle->mostLive(), gateway);
-    stats.liveGatewayRequests += one.liveGatewayRequests;
-    if (one.live) {
-      live.push_back(std::move(one));
+    stats.liveGatewayRequests += gateway.requests.now();
+    fullest.see(handle->liveCommands(), handle->mostLive(), gateway);
+    if (handle->live()) {
+      live.push_back(handle.get());
     }
   }
   stats.liveHandles = live.size();
-  stats.handles = latest(std::move(live));
+  for (const SessionHandle* handle : latest(std::move(live))) {
+    stats.handles.push_back(handle->stats());
+  }
   fullest.addTo(stats.queues);
   stats.queues.emplace_back("waitingLaunches", stats.warm.waiting);
   stats.queues.emplace_back("endedProcesses", processes_.endedOnes());

@@ -71,6 +71,11 @@ void CommandWatch::ended(const Result<GuestOutcome>& outcome) {
   } else if (outcome->cause == EndCause::kExited) {
     exitCode_ = outcome->exitCode;
   }
+  if (outcome) {
+    resource_ = outcome->resource;
+    counts_->shortOfMemory += resource_ == "memory" ? 1 : 0;
+    counts_->shortOfProcesses += resource_ == "processes" ? 1 : 0;
+  }
   --counts_->live;
   ++counts_->ended[outcome_];
 }
@@ -85,6 +90,7 @@ void CommandWatch::writeLine(std::string_view handle, std::string_view session) 
             {"outcome", nameOfOutcome(outcome_)},
             {"code", error_ ? wireCode(*error_).name : std::string_view()},
             {"exitCode", exitCode_},
+            {"resource", resource_},
             {"durationMs", milliseconds_}});
 }
 

@@ -36,6 +36,8 @@ struct CommandCounts {
   std::uint64_t started = 0;
   std::array<std::uint64_t, kCommandOutcomes> ended{};
   std::array<std::uint64_t, kCommandLaunches> launches{};
+  std::uint64_t shortOfMemory = 0;  ///< a limit of their session stood in their way: GuestOutcome::resource
+  std::uint64_t shortOfProcesses = 0;
 };
 
 /// One command. Loop thread only, as its counts, which outlive it.
@@ -60,6 +62,7 @@ class CommandWatch {
   std::size_t outcome_ = 0;
   std::optional<int> exitCode_;     // where the program has one
   std::optional<ErrorKind> error_;  // where it is none
+  std::string resource_;
 };
 
 }  // namespace stitchkit

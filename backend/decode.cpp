@@ -214,6 +214,10 @@ Result<void> decode(json::object&, NoParams&) {
 }
 
 Result<void> decode(json::object& params, InitializeParams& out) {
+  if (const json::value* client = params.if_contains("client")) {
+    out.clientName = text(client->get_object(), "name");
+    out.clientVersion = text(client->get_object(), "version");
+  }
   const json::value* given = params.if_contains("backend");
   if (given == nullptr) {
     return {};

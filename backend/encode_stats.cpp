@@ -25,7 +25,8 @@ json::object commands(const CommandCounts& counts) {
           {"highWater", counts.mostLive.value()},
           {"started", counts.started},
           {"ended", std::move(ended)},
-          {"launches", std::move(launches)}};
+          {"launches", std::move(launches)},
+          {"limited", {{"memory", counts.shortOfMemory}, {"processes", counts.shortOfProcesses}}}};
 }
 
 json::object requests(const RequestLog::Counts& counts) {
@@ -47,13 +48,19 @@ json::object gateway(const SidecarStats& stats) {
 json::array handles(const SidecarStats& stats) {
   json::array rows;
   for (const HandleStats& one : stats.handles) {
-    rows.push_back({{"handle", one.handle},
-                    {"session", one.session},
-                    {"liveCommands", one.liveCommands},
-                    {"startedCommands", one.startedCommands},
-                    {"waitingLaunches", one.waitingLaunches},
-                    {"liveGatewayRequests", one.liveGatewayRequests},
-                    {"endedGatewayRequests", one.endedGatewayRequests}});
+    json::object row{{"handle", one.handle},
+                     {"session", one.session},
+                     {"liveCommands", one.liveCommands},
+                     {"startedCommands", one.startedCommands},
+                     {"waitingLaunches", one.waitingLaunches},
+                     {"liveGatewayRequests", one.liveGatewayRequests},
+                     {"endedGatewayRequests", one.endedGatewayRequests},
+                     {"memoryKills", one.limits.memoryKills},
+                     {"refusedProcesses", one.limits.refusedProcesses}};
+    if (one.memoryBytes) {
+      row["memoryBytes"] = *one.memoryBytes;
+    }
+    rows.push_back(std::move(row));
   }
   return rows;
 }

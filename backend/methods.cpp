@@ -87,7 +87,9 @@ void addLifecycle(MethodTable& table, Backend& backend, const MethodSettings& se
         SidecarStats stats;
         stats.process = processUse();
         backend.addStats(stats);
-        settings.addStats(stats);
+        if (settings.addStats) {
+          settings.addStats(stats);
+        }
         reply(std::move(stats));
       });
   table.add<TemplateParams, PrewarmResult>(

@@ -25,6 +25,8 @@ struct Done {};
 
 /// What `initialize` sets; absent members leave the command line's word.
 struct InitializeParams {
+  std::string clientName;  ///< who the host is, for the log; "" when it does not say
+  std::string clientVersion;
   std::optional<std::string> stateDirectory;
   std::optional<std::string> name;
   std::optional<std::string> executable;

@@ -84,12 +84,13 @@ Result<void> SessionHandle::usable() const {
 HandleStats SessionHandle::stats() const {
   return {id_,
           state_.sessionId,
-          stage_ == Stage::kLive || stage_ == Stage::kStopping,
           live_.size(),
           nextGuest_,
           warm_->waiting(),
           gatewayWatch_->requests.now(),
-          gatewayWatch_->total()};
+          gatewayWatch_->total(),
+          cgroup_ ? cgroup_->counts() : CgroupCounts{},
+          cgroup_ ? cgroup_->memoryBytes() : std::nullopt};
 }
 
 Result<std::shared_ptr<Guest>> SessionHandle::start(CommandKind kind, Command command, std::string standardInput,

@@ -44,7 +44,11 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   /// For the coding tools; it lives on after a stop and then says so.
   [[nodiscard]] std::shared_ptr<ToolSession> tools();
 
-  /// For `backend.stats`.
+  [[nodiscard]] const std::string& session() const { return state_.sessionId; }
+  /// Not stopped yet.
+  [[nodiscard]] bool live() const { return stage_ == Stage::kLive || stage_ == Stage::kStopping; }
+  [[nodiscard]] std::size_t liveCommands() const { return live_.size(); }
+  /// For `backend.stats`; reads a few files of the kernel's where resources are limited.
   [[nodiscard]] HandleStats stats() const;
   [[nodiscard]] const GatewayWatch& gatewayWatch() const { return *gatewayWatch_; }
   [[nodiscard]] const HighWater& mostLive() const { return mostLive_; }

@@ -5,12 +5,13 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "backend/cgroups/session_cgroup.h"
 #include "backend/command_watch.h"
 #include "backend/launch/warm_launches.h"
 #include "backend/process_use.h"
@@ -34,12 +35,13 @@ struct BackendCounts {
 struct HandleStats {
   std::string handle;
   std::string session;
-  bool live = false;  ///< not stopped yet
   std::uint64_t liveCommands = 0;
   std::uint64_t startedCommands = 0;
   std::uint64_t waitingLaunches = 0;
   std::uint64_t liveGatewayRequests = 0;
   std::uint64_t endedGatewayRequests = 0;
+  CgroupCounts limits;
+  std::optional<std::uint64_t> memoryBytes;  ///< of its guests together, if that is limited
 };
 
 struct SidecarStats {

@@ -200,6 +200,8 @@ export interface SidecarStats {
     started: number;
     ended: Record<'exited' | 'deadline' | 'output-budget' | 'cancelled' | 'stopped' | 'failed', number>;
     launches: Record<'warm' | 'warming' | 'cold', number>;
+    /** Those whose result has a `resource`. */
+    limited: Record<'memory' | 'processes', number>;
   };
   warmLaunches: { waiting: number; starting: number; made: number; failed: number };
   /** `errors` by `code`. */
@@ -224,6 +226,10 @@ export interface SidecarStats {
     waitingLaunches: number;
     liveGatewayRequests: number;
     endedGatewayRequests: number;
+    memoryKills: number;
+    refusedProcesses: number;
+    /** Of its guests together, where memory is limited. */
+    memoryBytes?: number;
   }[];
 }
 

@@ -15,6 +15,10 @@
 namespace stitchkit {
 namespace {
 
+std::vector<CgroupHierarchy> hierarchiesHere() {
+  return parseCgroupHierarchies(readCgroupFile("/proc/self/mountinfo"), readCgroupFile("/proc/self/cgroup"));
+}
+
 // 0, or an errno. One that is there is as good.
 int makeGroup(const std::string& directory, const std::optional<CgroupOwner>& owner) {
   if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) {
@@ -171,9 +175,16 @@ CgroupDelegation delegateCgroups(const CgroupRequest& request, const std::vector
   return delegation;
 }
 
+std::vector<std::string> delegatedDirectories(const CgroupRequest& request) {
+  std::vector<std::string> directories;
+  for (const CgroupHierarchy& hierarchy : request.off ? std::vector<CgroupHierarchy>() : hierarchiesHere()) {
+    directories.push_back(parentOf(request, hierarchy) + baseName(request));
+  }
+  return directories;
+}
+
 CgroupDelegation delegateCgroups(const CgroupRequest& request) {
-  return delegateCgroups(
-      request, parseCgroupHierarchies(readCgroupFile("/proc/self/mountinfo"), readCgroupFile("/proc/self/cgroup")));
+  return delegateCgroups(request, hierarchiesHere());
 }
 
 }  // namespace stitchkit

@@ -56,6 +56,9 @@ struct CgroupDelegation {
 /// given up. `names` are version 2's names of the controllers (others in tests: of those that a machine has).
 CgroupDelegation delegateCgroups(const CgroupRequest& request, const std::vector<CgroupHierarchy>& hierarchies,
                                  const ControllerNames& names = kControllerNames);
+/// The directories that delegateCgroups() makes where they are missing, and that outlive the process. For this machine.
+std::vector<std::string> delegatedDirectories(const CgroupRequest& request);
+
 /// For this machine.
 CgroupDelegation delegateCgroups(const CgroupRequest& request);
 

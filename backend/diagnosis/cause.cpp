@@ -102,10 +102,11 @@ constexpr std::pair<Cause, CauseText> kTexts[] = {
     {Cause::kStaysRoot,
      {"stays-root", "the sidecar stays root, with less isolation",
       "Leave --allow-root out: started by root the sidecar becomes --user (nobody)."}},
-    {Cause::kNoCgroupDelegation,
-     {"no-cgroup-delegation", "no cgroup is delegated to the sidecar for all of its limits",
-      "Ceilings named in `resources` (memoryBytes, maxProcesses, cpus) are refused where they cannot be "
-      "enforced. Start the sidecar in a delegated cgroup (systemd: Delegate=yes), or by root."}},
+    {Cause::kNoCgroup,
+     {"no-cgroup", "no control group that the sidecar may use has all controllers",
+      "Start it as root, or in a delegated group (systemd-run --user --scope -p Delegate=yes; Delegate=yes of a "
+      "unit), or name one with --cgroup. Without one, isolation is whole all the same, and `resources` that cannot "
+      "be enforced are refused."}},
     {Cause::kSetUpTimeout,
      {"set-up-timeout", "it was not set up in time", "See how loaded the machine is, and try again."}},
     {Cause::kSetUpFailed,

@@ -40,7 +40,7 @@ enum class Cause : std::uint8_t {
   kOpenFilesLimited,
   kProcessesLimited,
   kStaysRoot,
-  kNoCgroupDelegation,
+  kNoCgroup,
   // The rest
   kSetUpTimeout,
   kSetUpFailed,

@@ -149,6 +149,9 @@ Cause causeOfSetUp(std::string_view words, const MachineFacts& machine, const Pr
   if (const auto cause = ofFiles(said)) {
     return *cause;
   }
+  if (said.holdOne({"seccomp", "SECCOMP", "system call filter"})) {
+    return Cause::kSeccompUnavailable;
+  }
   if (said.hold("Resource temporarily unavailable")) {
     return Cause::kProcessesLimited;
   }

@@ -102,11 +102,14 @@ Finding checkBubblewrap(const DoctorFacts& facts) {
 Finding checkKernel(const DoctorFacts& facts) {
   constexpr const char* kName = "kernel";
   const KernelFacts& kernel = facts.kernel;
-  if (!kernel.missing.empty()) {
+  if (!worked(facts) && !kernel.missing.empty()) {
     return problem(kName, Cause::kKernelTooOld, "Linux " + kernel.release + " without " + joined(kernel.missing));
   }
-  if (!kernel.seccomp) {
+  if (!worked(facts) && !kernel.seccomp) {
     return problem(kName, Cause::kSeccompUnavailable, "Linux " + kernel.release);
+  }
+  if (const auto cause = launchCause(facts, Cause::kKernelTooOld, Cause::kSeccompUnavailable)) {
+    return problem(kName, *cause, "Linux " + kernel.release);
   }
   if (!kernel.openat2) {
     return problem(kName, Cause::kKernelTooOld,
@@ -227,7 +230,8 @@ Finding checkCgroups(const DoctorFacts& facts) {
   if (missing.empty()) {
     return fine(kName, "memory, processes and CPU of a session can be limited" + inBrackets(cgroups.how));
   }
-  return problem(kName, Cause::kNoCgroupDelegation, "cannot be enforced: " + joined(missing), FindingStatus::kWarning);
+  const std::string why = cgroups.how.empty() ? "" : "; " + cgroups.how;
+  return problem(kName, Cause::kNoCgroup, "cannot be enforced: " + joined(missing) + why, FindingStatus::kWarning);
 }
 
 Finding checkLaunch(const DoctorFacts& facts) {

@@ -2,20 +2,18 @@
 
 #include <pwd.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <utility>
 #include <vector>
 
 #include "backend/doctor/bubblewrap_facts.h"
-#include "backend/doctor/cgroup_facts.h"
 #include "backend/doctor/diagnose.h"
 #include "backend/doctor/kernel_facts.h"
-#include "backend/doctor/made_directories.h"
+#include "backend/doctor/leftovers.h"
 #include "backend/doctor/namespace_trial.h"
 #include "backend/doctor/report.h"
 #include "backend/doctor/state_directory_facts.h"
@@ -33,13 +31,25 @@ std::string userName() {
   return entry != nullptr ? std::string(entry->pw_name) + " (" + number + ")" : number;
 }
 
+CgroupFacts factsOf(const CgroupDelegation& delegation) {
+  CgroupFacts facts;
+  facts.memory = delegation.base(CgroupController::kMemory).has_value();
+  facts.processes = delegation.base(CgroupController::kProcesses).has_value();
+  facts.cpu = delegation.base(CgroupController::kCpu).has_value();
+  facts.how = delegation.note;
+  if (facts.memory && facts.processes && facts.cpu) {
+    facts.how = "version " + std::to_string(delegation.base(CgroupController::kMemory)->version);
+  }
+  return facts;
+}
+
 // Facts that need no rights come first: giving up root may fail halfway.
-DoctorFacts gatherFacts(const DoctorPlan& plan) {
+DoctorFacts gatherFacts(DoctorPlan plan, Leftovers& leftovers) {
   DoctorFacts facts;
   facts.user.startedByRoot = ::geteuid() == 0;
   facts.machine = readMachineFacts();
   facts.kernel = readKernelFacts();
-  facts.cgroups = readCgroupFacts();
+  plan.privilege.beforeDrop = [&leftovers] { leftovers.guard(); };
   Result<Privilege> privilege = settlePrivilege(plan.privilege);
   facts.bubblewrap = readBubblewrapFacts(plan.bubblewrap, privilege.has_value());
   facts.namespaces = tryNamespaces();
@@ -50,17 +60,12 @@ DoctorFacts gatherFacts(const DoctorPlan& plan) {
   privilege->steward.dismiss();
   facts.user.staysRoot = privilege->stayedRoot;
   facts.user.name = userName();
+  facts.cgroups = factsOf(*privilege->cgroups);
   facts.stateDirectory = tryStateDirectory(privilege->stateDirectory);
   if (facts.stateDirectory->error == 0) {
-    facts.launch = tryLaunch({privilege->stateDirectory, plan.bubblewrap, privilege->stayedRoot});
+    facts.launch = tryLaunch({privilege->stateDirectory, plan.bubblewrap, privilege->stayedRoot, privilege->cgroups});
   }
   return facts;
-}
-
-int examine(const DoctorPlan& plan) {
-  const std::vector<Finding> findings = diagnose(gatherFacts(plan));
-  std::cout << (plan.json ? jsonReport(findings) : textReport(findings)) << std::flush;
-  return isolationWorks(findings) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 const char* variable(const char* name) {
@@ -68,18 +73,24 @@ const char* variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// Every place that settlePrivilege may choose.
-std::vector<MadeDirectories> possiblePlaces(const PrivilegePlan& plan) {
-  std::vector<MadeDirectories> places;
+// Every directory that settlePrivilege may make.
+std::vector<std::string> possiblePlaces(const PrivilegePlan& plan) {
+  CgroupRequest cgroups = plan.cgroups;
+  if (::geteuid() == 0 && !plan.allowRoot) {
+    if (const auto user = resolveUser(plan.user)) {
+      cgroups.owner = CgroupOwner{user->uid, user->gid};
+    }
+  }
+  std::vector<std::string> places = delegatedDirectories(cgroups);
   if (plan.stateDirectory) {
-    places.emplace_back(*plan.stateDirectory);
+    places.push_back(*plan.stateDirectory);
     return places;
   }
   for (const bool reachable : {true, false}) {
     const auto choice = chooseStateDirectory(
         {variable("XDG_STATE_HOME"), variable("HOME"), [reachable](const std::string&) { return reachable; }});
     if (choice) {
-      places.emplace_back(choice->path);
+      places.push_back(choice->path);
     }
   }
   return places;
@@ -91,24 +102,13 @@ int runDoctor(const DoctorPlan& plan) {
   std::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   setLogLevel(LogLevel::kError);
-  const std::vector<MadeDirectories> places = possiblePlaces(plan.privilege);
-  // A child does it all, and this process keeps the rights to remove what only root could make. That root stays beside
-  // a guest so is no danger: the guest is a shell that does nothing.
-  const pid_t child = ::fork();
-  if (child == 0) {
-    return examine(plan);
+  std::vector<Finding> findings;
+  {
+    Leftovers leftovers(possiblePlaces(plan.privilege));
+    findings = diagnose(gatherFacts(plan, leftovers));
   }
-  int status = 0;
-  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  for (const MadeDirectories& place : places) {
-    place.removeEmpty();
-  }
-  if (child < 0 || !WIFEXITED(status)) {
-    std::cerr << "stitchkit-sandbox: the examination was cut short\n";
-    return EXIT_FAILURE;
-  }
-  return WEXITSTATUS(status);
+  std::cout << (plan.json ? jsonReport(findings) : textReport(findings)) << std::flush;
+  return isolationWorks(findings) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 }  // namespace stitchkit

@@ -51,12 +51,12 @@ struct StateDirectoryFacts {
   std::uint64_t freeBytes = 0;  ///< for this user
 };
 
-/// Which ceilings of a session a cgroup could hold.
+/// Which ceilings of a session a control group can hold.
 struct CgroupFacts {
   bool memory = false;
   bool processes = false;
   bool cpu = false;
-  std::string how;  ///< "cgroup v2, delegated"; "" for none
+  std::string how;  ///< "version 2"; why a controller is missing
 };
 
 /// A session with a guest, made and removed as the sidecar does it.

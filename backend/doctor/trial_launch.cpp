@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "backend/backend.h"
 #include "backend/diagnosis/cause.h"
@@ -32,7 +33,7 @@ class TrialSidecar {
         workers_(loop_, 1),
         backend_(loop_, workers_, std::move(config), hooks()),
         orphans_(loop_.context()) {
-    addBackendMethods(methods_, backend_, {limits::kMessageBytes, [] { return nullptr; }});
+    addBackendMethods(methods_, backend_, {limits::kMessageBytes, [] { return nullptr; }, [](SidecarStats&) {}});
   }
   ~TrialSidecar() {
     bool stopped = false;
@@ -62,8 +63,8 @@ class TrialSidecar {
  private:
   static Backend::Hooks hooks() {
     return {[](const std::string&) { return Result<void>(); },
-            []() -> Result<std::shared_ptr<Warden>> {
-              Result<Warden> warden = Warden::start();
+            [](std::vector<std::string> cgroups) -> Result<std::shared_ptr<Warden>> {
+              Result<Warden> warden = Warden::start(std::move(cgroups));
               if (!warden) {
                 return std::move(warden).error();
               }
@@ -122,6 +123,7 @@ LaunchTrial tryLaunch(const LaunchPlan& plan) {
   config.stateDirectory = directory.path();
   config.bubblewrap = plan.bubblewrap;
   config.staysRoot = plan.staysRoot;
+  config.cgroups = plan.cgroups;
   TrialSidecar sidecar(std::move(config));
   if (Result<void> done = launch(sidecar); !done) {
     trial.error = std::move(done).error();

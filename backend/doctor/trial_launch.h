@@ -1,7 +1,9 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
+#include "backend/cgroups/cgroup_delegation.h"
 #include "backend/doctor/doctor_facts.h"
 
 namespace stitchkit {
@@ -10,6 +12,7 @@ struct LaunchPlan {
   std::string stateDirectory;
   std::string bubblewrap;
   bool staysRoot = false;
+  std::shared_ptr<const CgroupDelegation> cgroups;
 };
 
 /// Makes a session as `backend.create` does, runs a program in it as `session.run` does, and deletes it, in a directory

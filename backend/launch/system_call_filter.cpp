@@ -6,15 +6,14 @@
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/personality.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <memory>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -28,6 +27,7 @@ namespace {
 // runtime or package manager makes on every machine, and a guest that breaks in the middle of its work is the price of
 // each that was forgotten. The kernel checks rights for all of these calls itself; the filter is there for its
 // faults, and for what namespaces do not divide. Calls that are newer than the list are refused (kFirstUnknownCall).
+// personality is not on the list: what it sets is the caller's own, and sanitizers and Lisps set it.
 //
 // The errno is one that the call's users expect: ENOSYS where they have a second way for kernels without the call,
 // EPERM where they know of rights, others where the kernel itself says so.
@@ -69,15 +69,8 @@ constexpr std::uint32_t kNamespaces[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_N
 constexpr std::uint32_t kTerminalRequests[] = {TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD};
 
 // A network namespace does not hold every family: by AF_VSOCK a virtual machine speaks to the one that runs it.
-constexpr std::uint32_t kFamilies[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
-constexpr std::uint32_t kNetlinkProtocols[] = {NETLINK_ROUTE};
-
-// What linux32, uname26 and setarch -R set (as do Lisps and sanitizers), and the question what is set.
-constexpr std::uint32_t kLinux32 = PER_LINUX32;
-constexpr std::uint32_t kOldName = UNAME26;
-constexpr std::uint32_t kNoRandomize = ADDR_NO_RANDOMIZE;
-constexpr std::uint32_t kPersonalities[] = {
-    PER_LINUX, kLinux32, kOldName, kLinux32 | kOldName, kNoRandomize, kLinux32 | kNoRandomize, 0xffffffffU};
+constexpr std::uint64_t kFamilies[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
+constexpr std::uint64_t kNetlinkProtocols[] = {NETLINK_ROUTE};
 
 // From 424 on the numbers are the same on all architectures, so that this one bounds them all: the first that
 // libseccomp 2.5.4 does not know. The kernel's own for 32-bit ARM begin at kFirstArmCall.
@@ -90,7 +83,7 @@ constexpr std::array kRefuseUnknownCalls = {sock_filter BPF_STMT(BPF_LD | BPF_W 
                                             sock_filter BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kFirstArmCall, 1, 0),
                                             sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)};
 
-// Of an argument the lower half: the kernel takes no more of those that are compared here.
+// Of an argument the lower half, as the kernel takes it.
 scmp_arg_cmp masked(unsigned argument, std::uint32_t mask, std::uint32_t value) {
   return {argument, SCMP_CMP_MASKED_EQ, mask, value};
 }
@@ -117,24 +110,21 @@ class Rules {
     });
   }
 
-  // All values of an argument but `allowed`, by what those have as the first bit that is not an allowed one's.
-  void refuseOthers(int error, int call, unsigned argument, std::span<const std::uint32_t> allowed,
+  // All values of an argument but `allowed`, which ascend. A register's upper half counts here: no program leaves
+  // anything in it, and what the kernel would take the lower half of is refused, never let through.
+  void refuseOthers(int error, int call, unsigned argument, std::span<const std::uint64_t> allowed,
                     const std::vector<scmp_arg_cmp>& where = {}) {
-    for (std::uint32_t bit = 1U << 31; bit != 0; bit >>= 1) {
-      const std::uint32_t mask = ~(bit - 1);
-      std::set<std::uint32_t> others;
-      for (const std::uint32_t value : allowed) {
-        others.insert((value ^ bit) & mask);
-      }
-      for (const std::uint32_t value : allowed) {
-        others.erase(value & mask);
-      }
-      for (const std::uint32_t other : others) {
-        std::vector<scmp_arg_cmp> all = where;
-        all.push_back(masked(argument, mask, other));
-        refuse(error, call, all);
+    const auto refuseWhere = [&](scmp_compare comparison, std::uint64_t value) {
+      std::vector<scmp_arg_cmp> all = where;
+      all.push_back({argument, comparison, value, 0});
+      refuse(error, call, all);
+    };
+    for (std::uint64_t value = 0; value < allowed.back(); ++value) {
+      if (std::find(allowed.begin(), allowed.end(), value) == allowed.end()) {
+        refuseWhere(SCMP_CMP_EQ, value);
       }
     }
+    refuseWhere(SCMP_CMP_GT, allowed.back());
   }
 
   /// 0 or a negative errno.
@@ -171,9 +161,8 @@ void addRules(Rules& rules) {
   }
   for (const int call : {SCMP_SYS(socket), SCMP_SYS(socketpair)}) {
     rules.refuseOthers(EAFNOSUPPORT, call, 0, kFamilies);
-    rules.refuseOthers(EPROTONOSUPPORT, call, 2, kNetlinkProtocols, {masked(0, 0xffffffffU, AF_NETLINK)});
+    rules.refuseOthers(EPROTONOSUPPORT, call, 2, kNetlinkProtocols, {{0, SCMP_CMP_EQ, AF_NETLINK, 0}});
   }
-  rules.refuseOthers(EPERM, SCMP_SYS(personality), 0, kPersonalities);
   rules.refuse(LAUNCH_FILTER_ANSWER, SCMP_SYS(prctl), {masked(0, 0xffffffffU, LAUNCH_FILTER_QUESTION)});
 }
 

@@ -133,6 +133,9 @@ Result<Privilege> giveUpRoot(const PrivilegePlan& plan) {
   CgroupRequest cgroups = plan.cgroups;
   cgroups.owner = CgroupOwner{user->uid, user->gid};
   auto delegation = std::make_shared<const CgroupDelegation>(delegateCgroups(cgroups));
+  if (plan.beforeDrop) {
+    plan.beforeDrop();
+  }
   auto steward = Steward::start(*user);
   if (!steward) {
     return steward.error();

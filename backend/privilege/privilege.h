@@ -7,6 +7,7 @@
 #include "backend/privilege/user.h"
 #include "rpc/base/error.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ struct PrivilegePlan {
   bool allowRoot = false;                     ///< --allow-root
   std::optional<std::string> stateDirectory;  ///< --state-dir; without it the default is chosen
   CgroupRequest cgroups;                      ///< --cgroup; `owner` is set here
+  /// Called when all that root makes is made, just before root is given up; not at all when it is not. For a child that
+  /// is to keep its rights.
+  std::function<void()> beforeDrop;
 };
 
 /// How the sidecar runs from now on.

@@ -60,6 +60,17 @@ TEST_CASE("a command over its session's memory ends, is told of it, and disturbs
   CHECK(limited.run({hog, "memory", "20"}).out == "memory=ok\n");
   other.install("resource_hog");
   CHECK(other.run({hog, "memory", "200"}).out == "memory=ok\n");
+  // Whoever watches sees it, too.
+  const Json stats = sidecar.call("backend.stats");
+  CHECK(stats.at("commands").at("limited") == Json{{"memory", 3}, {"processes", 0}});
+  REQUIRE(stats.at("handles").size() == 2);
+  CHECK(stats.at("handles")[0].at("memoryKills") >= 3);
+  CHECK(stats.at("handles")[0].at("memoryBytes") <= 64 * kMiB);
+  CHECK(stats.at("handles")[1].at("memoryKills") == 0);
+  CHECK_FALSE(stats.at("handles")[1].contains("memoryBytes"));
+  sidecar.closeInput();
+  REQUIRE(sidecar.waitForExit());
+  CHECK(sidecar.stderrText().find(" resource=memory") != std::string::npos);
 }
 
 TEST_CASE("memory is counted for all commands of a session together") {
@@ -108,7 +119,8 @@ TEST_CASE("a fork loop does not keep other commands of its session from starting
   Sidecar sidecar(limitingOptions(StartAs::kRoot, delegated));
   Session session = Session::withResources(sidecar, {{"maxProcesses", 30}});
   session.install("fork_loop");
-  const Json loop = sidecar.call("session.spawn", session.commandParams({"/workspace/fork_loop", "1000"})).at("process");
+  const Json loop =
+      sidecar.call("session.spawn", session.commandParams({"/workspace/fork_loop", "1000"})).at("process");
   for (int i = 0; i < 12; ++i) {
     // The program begins; it may fork no more than the loop leaves room for.
     CHECK(session.run({"/bin/echo", "here"}).out == "here\n");

@@ -65,7 +65,6 @@ const std::map<std::string, std::set<std::string>> kRefused = {
       "reboot",
       "clock_settime",
       "clock_settime64",
-      "personality",
       "ioctl-sti",
       "ioctl-sti-upper-half",
       "ioctl-linux",
@@ -75,7 +74,7 @@ const std::map<std::string, std::set<std::string>> kRefused = {
       "ioperm"}},
     {"EOPNOTSUPP", {"name_to_handle_at"}},
     {"EAFNOSUPPORT", {"socket-packet", "socket-packet-upper-half", "socketpair-packet"}},
-    {"EPROTONOSUPPORT", {"netlink-diag", "netlink-uevent"}}};
+    {"EPROTONOSUPPORT", {"netlink-diag", "netlink-diag-upper-half", "netlink-uevent"}}};
 
 // By either interface.
 std::string expected(std::string name) {

@@ -2,8 +2,12 @@
 
 #include <catch2/catch.hpp>
 
+#include <boost/json/serialize.hpp>
+
 #include <set>
 #include <string>
+
+#include "schema/openrpc.h"
 
 namespace stitchkit {
 namespace {
@@ -18,6 +22,17 @@ TEST_CASE("each cause has a name of its own and says what to do", "[cause]") {
     CHECK(std::string(text.message).size() > 10);
     CHECK(std::string(text.message).back() != '.');
     CHECK(std::string(text.hint).back() == '.');
+  }
+}
+
+TEST_CASE("the document of the protocol names each cause that an error can have", "[cause]") {
+  const std::string document = boost::json::serialize(OpenRpc::instance().document());
+  for (std::size_t number = 0; number < kCauses; ++number) {
+    const auto cause = static_cast<Cause>(number);
+    if (cause != Cause::kStaysRoot) {  // of the doctor alone
+      CAPTURE(textOf(cause).name);
+      CHECK(document.find('`' + std::string(textOf(cause).name) + '`') != std::string::npos);
+    }
   }
 }
 

@@ -73,6 +73,7 @@ TEST_CASE("a launch that worked is believed", "[diagnose]") {
   DoctorFacts facts = healthy();
   facts.machine.appArmorRestricts = true;  // bubblewrap has a profile
   facts.machine.filtered = true;
+  facts.kernel.seccomp = false;  // refused in the way that it was asked for
   facts.machine.coveredProcEntries = {"/proc/xen"};
   facts.bubblewrap.file.setuid = true;  // on a file system without such bits
   facts.stateDirectory->noexec = true;
@@ -111,7 +112,7 @@ TEST_CASE("bubblewrap", "[diagnose]") {
 }
 
 TEST_CASE("the kernel", "[diagnose]") {
-  DoctorFacts facts = healthy();
+  DoctorFacts facts = failing(Cause::kSetUpFailed);
   SECTION("too old") {
     facts.kernel.missing = {"pidfd_open", "close_range"};
     checkFailed(facts, "kernel", "kernel-too-old", "without pidfd_open, close_range");
@@ -121,6 +122,7 @@ TEST_CASE("the kernel", "[diagnose]") {
     checkFailed(facts, "kernel", "seccomp-unavailable");
   }
   SECTION("no openat2: slower, no more") {
+    facts = healthy();
     facts.kernel.openat2 = false;
     CHECK(check(facts, "kernel").status == FindingStatus::kWarning);
     CHECK(isolationWorks(diagnose(facts)));
@@ -189,6 +191,7 @@ TEST_CASE("what the launch has shown stands at the check that it belongs to", "[
       {Cause::kUserNamespacesRefused, "namespaces"},
       {Cause::kMountsRefused, "namespaces"},
       {Cause::kProcMasked, "proc"},
+      {Cause::kSeccompUnavailable, "kernel"},
       {Cause::kStateDirectoryNotSearchable, "state-directory"},
       {Cause::kStateDirectoryNoexec, "state-directory"},
   };
@@ -274,7 +277,7 @@ TEST_CASE("without cgroups some ceilings are refused, and isolation works", "[di
   facts.cgroups = {true, false, false, "cgroup v1"};
   const Finding finding = check(facts, "cgroups");
   CHECK(finding.status == FindingStatus::kWarning);
-  CHECK(finding.cause == "no-cgroup-delegation");
+  CHECK(finding.cause == "no-cgroup");
   CHECK(finding.message.find("maxProcesses, cpus") != std::string::npos);
   CHECK(isolationWorks(diagnose(facts)));
 }

@@ -2,9 +2,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <set>
 
+#include "backend/cgroups/cgroup_delegation.h"
 #include "tests/doctor/doctor_run.h"
 #include "tests/support/sidecar.h"
 
@@ -62,6 +65,29 @@ TEST_CASE("here it works, whoever starts it, and nothing is left", "[doctor]") {
     CHECK((said.find("started by root") == 0) == (isRoot() && !where.user));
     CHECK(fs::is_empty(folder.path()));
   }
+}
+
+TEST_CASE("no control group is left of a user who had none", "[doctor]") {
+  if (!isRoot()) {
+    WARN("only root can become another user");
+    return;
+  }
+  constexpr std::uint32_t kNobodyElses = 64999;
+  CgroupRequest request;
+  request.owner = CgroupOwner{kNobodyElses, kNobodyElses};
+  const std::vector<std::string> directories = delegatedDirectories(request);
+  const auto exist = [](const std::string& directory) { return fs::exists(directory); };
+  REQUIRE(!directories.empty());
+  REQUIRE(std::none_of(directories.begin(), directories.end(), exist));
+  Surroundings where;
+  where.options = {"--user", std::to_string(kNobodyElses)};
+  const ScratchFolder folder = folderFor(where);
+  const Json report = doctorReport(folder, where);
+  INFO(report.dump(1));
+  CHECK(report["ok"] == true);
+  CHECK(checkOf(report, "user")["message"] == "started by root, runs as 64999");
+  CHECK(std::none_of(directories.begin(), directories.end(), exist));
+  CHECK(fs::is_empty(folder.path()));
 }
 
 TEST_CASE("a state directory that is there keeps what it holds, and gets nothing", "[doctor]") {

@@ -79,6 +79,13 @@ TEST_CASE("mounts", "[words]") {
   CHECK(causeName("bwrap: Failed to mount tmpfs: Permission denied\n", docker) == "mounts-refused");
 }
 
+TEST_CASE("filters", "[words]") {
+  CHECK(causeName("bwrap: prctl(PR_SET_SECCOMP): Operation not permitted\n") == "seccomp-unavailable");
+  CHECK(causeName("bwrap: Unable to set up system call filtering as requested: prctl(PR_SET_SECCOMP) reported EINVAL. "
+                  "(Hint: this requires a kernel configured with CONFIG_SECCOMP and CONFIG_SECCOMP_FILTER.)\n") ==
+        "seccomp-unavailable");
+}
+
 TEST_CASE("what the guest is lent", "[words]") {
   CHECK(causeName("bwrap: execvp /run/stitchkit-launch: Permission denied\n") == "state-directory-noexec");
   CHECK(causeName("bwrap: Can't find source path /x/y: Permission denied\n") == "state-directory-not-searchable");

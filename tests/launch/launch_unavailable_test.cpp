@@ -40,10 +40,12 @@ Result<GuestOutcome> runWith(LaunchFixture& fixture, const PreparedProfile& prof
   return std::move(result.value());
 }
 
-void checkUnavailable(const Result<GuestOutcome>& result, const std::string& hidden) {
+void checkUnavailable(const Result<GuestOutcome>& result, const std::string& hidden, const std::string& reason) {
   REQUIRE(!result.has_value());
   CHECK(result.error().kind == ErrorKind::kUnavailable);
-  CHECK(result.error().message.find('/') == std::string::npos);
+  CHECK(result.error().message.find("/tmp") == std::string::npos);
+  CHECK(result.error().reason == reason);
+  CHECK(!result.error().hint.empty());
   CHECK(result.error().privateDetail.find(hidden) != std::string::npos);
   CHECK(zombies() == 0);
 }
@@ -75,10 +77,10 @@ constexpr sock_filter kAllowAll = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 
 TEST_CASE("a bubblewrap that is missing or something else", "[unavailable]") {
   LaunchFixture fixture;
-  checkUnavailable(runWith(fixture, {"/nonexistent/bwrap", fixture.profile(), {}}), "ENOENT");
-  checkUnavailable(runWith(fixture, {"/etc/passwd", fixture.profile(), {}}), "EACCES");
-  checkUnavailable(runWith(fixture, {"/usr/bin/false", fixture.profile(), {}}), "exited with 1");
-  checkUnavailable(runWith(fixture, {"/usr/bin/true", fixture.profile(), {}}), "exited with 0");
+  checkUnavailable(runWith(fixture, {"/nonexistent/bwrap", fixture.profile(), {}}), "ENOENT", "bwrap-missing");
+  checkUnavailable(runWith(fixture, {"/etc/passwd", fixture.profile(), {}}), "EACCES", "bwrap-not-executable");
+  checkUnavailable(runWith(fixture, {"/usr/bin/false", fixture.profile(), {}}), "exited with 1", "bwrap-unknown");
+  checkUnavailable(runWith(fixture, {"/usr/bin/true", fixture.profile(), {}}), "exited with 0", "bwrap-unknown");
 }
 
 TEST_CASE("too few descriptors: the hint names the limit", "[unavailable]") {
@@ -91,7 +93,7 @@ TEST_CASE("too few descriptors: the hint names the limit", "[unavailable]") {
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
     const Result<GuestOutcome> result = runWith(fixture, profile);
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &former) == 0);
-    checkUnavailable(result, "EMFILE");
+    checkUnavailable(result, "EMFILE", "open-files-limited");
     CHECK(result.error().hint.find("RLIMIT_NOFILE") != std::string::npos);
   }
 }
@@ -99,7 +101,7 @@ TEST_CASE("too few descriptors: the hint names the limit", "[unavailable]") {
 TEST_CASE("a workspace that is gone", "[unavailable]") {
   LaunchFixture fixture;
   std::filesystem::remove_all(fixture.workspace());
-  checkUnavailable(runWith(fixture, fixture.prepared()), "find source path");
+  checkUnavailable(runWith(fixture, fixture.prepared()), "find source path", "state-directory-changed");
 }
 
 TEST_CASE("a workspace that was replaced, by a directory or by a link", "[unavailable]") {
@@ -114,7 +116,7 @@ TEST_CASE("a workspace that was replaced, by a directory or by a link", "[unavai
   SECTION("a link") {
     std::filesystem::create_symlink(outside, fixture.workspace());
   }
-  checkUnavailable(runWith(fixture, profile), "");
+  checkUnavailable(runWith(fixture, profile), "", "workspace-replaced");
   CHECK(std::filesystem::is_empty(outside));
 }
 
@@ -122,7 +124,7 @@ TEST_CASE("a helper that is gone", "[unavailable]") {
   LaunchFixture fixture;
   LaunchProfile profile = fixture.profile();
   profile.helper = "/etc/passwd";  // there, but nothing that can be executed
-  checkUnavailable(runWith(fixture, fixture.prepared(profile)), "execvp");
+  checkUnavailable(runWith(fixture, fixture.prepared(profile)), "execvp", "state-directory-noexec");
 }
 
 TEST_CASE("a machine that takes no filter of system calls has no guest", "[unavailable]") {
@@ -136,7 +138,7 @@ TEST_CASE("a machine that takes no filter of system calls has no guest", "[unava
     refused.emplace(fixture.run(command, profile));
   }).join();
   REQUIRE(prepared);
-  checkUnavailable(*refused, "SECCOMP");
+  checkUnavailable(*refused, "SECCOMP", "seccomp-unavailable");
   CHECK(!exists(fixture.workspace() + "/ran"));
   const Result<GuestOutcome> control = fixture.run(command, profile);
   REQUIRE(control.has_value());
@@ -159,7 +161,7 @@ TEST_CASE("a filter that is malformed, or another one, has no guest", "[unavaila
   LaunchProfile profile = fixture.profile();
   profile.systemCalls = broken;
   const PreparedProfile prepared = fixture.prepared(profile);
-  checkUnavailable(fixture.run(LaunchFixture::shell("touch /workspace/ran"), prepared), detail);
+  checkUnavailable(fixture.run(LaunchFixture::shell("touch /workspace/ran"), prepared), detail, "seccomp-unavailable");
   CHECK(!exists(fixture.workspace() + "/ran"));
 
   std::optional<Result<UniqueFd>> opened;
@@ -185,7 +187,8 @@ TEST_CASE("a bubblewrap that is not given the filter, or does not install it", "
     writeFile(fake, "#!/bin/bash\nexec 4< <(sed -z '/^--seccomp$/,+1d' <&4)\nexec /usr/bin/bwrap \"$@\"\n", 0755);
     detail = "step " + std::to_string(kLaunchStepFilter) + ": EINVAL";
   }
-  checkUnavailable(fixture.run(LaunchFixture::shell("touch /workspace/ran"), {fake, fixture.profile(), {}}), detail);
+  checkUnavailable(fixture.run(LaunchFixture::shell("touch /workspace/ran"), {fake, fixture.profile(), {}}), detail,
+                   "seccomp-unavailable");
   CHECK(!exists(fixture.workspace() + "/ran"));
 }
 
@@ -196,6 +199,7 @@ TEST_CASE("a bubblewrap that hangs is given up, with all it started", "[unavaila
   const Result<GuestOutcome> result = runWith(fixture, {fake, fixture.profile(), {}});
   REQUIRE(!result.has_value());
   CHECK(result.error().kind == ErrorKind::kUnavailable);
+  CHECK(result.error().reason == "set-up-timeout");
   CHECK(processesNamed("300.101") == 0);
 }
 
@@ -203,7 +207,7 @@ TEST_CASE("a bubblewrap that ends and leaves a child behind", "[unavailable]") {
   LaunchFixture fixture;
   const std::string fake = fixture.workspace() + "/fake";
   writeFile(fake, "#!/bin/sh\nsleep 300.102 &\nexit 1\n", 0755);
-  checkUnavailable(runWith(fixture, {fake, fixture.profile(), {}}), "exited with 1");
+  checkUnavailable(runWith(fixture, {fake, fixture.profile(), {}}), "exited with 1", "bwrap-unknown");
   CHECK(processesNamed("300.102") == 0);
 }
 

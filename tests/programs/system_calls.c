@@ -162,7 +162,6 @@ static const struct Call kCalls[] = {
     {"unshare-user-and-files", SYS_unshare, {CLONE_NEWUSER | CLONE_FILES}},
     {"reboot", SYS_reboot, {0, 0, 0, 0}},
     {"clock_settime", SYS_clock_settime, {0x7fff, 0}},
-    {"personality", SYS_personality, {0x0400000 /* READ_IMPLIES_EXEC */}},
     {"ioctl-sti", SYS_ioctl, {-1, TIOCSTI, 0}},
     {"ioctl-sti-upper-half", SYS_ioctl, {-1, UPPER(TIOCSTI), 0}},
     {"ioctl-linux", SYS_ioctl, {-1, TIOCLINUX, 0}},
@@ -172,6 +171,7 @@ static const struct Call kCalls[] = {
     {"socket-packet-upper-half", SYS_socket, {UPPER(AF_PACKET), SOCK_RAW, 0}},
     {"socketpair-packet", SYS_socketpair, {AF_PACKET, SOCK_RAW, 0, 0}},
     {"netlink-diag", SYS_socket, {AF_NETLINK, SOCK_RAW, 4}},
+    {"netlink-diag-upper-half", SYS_socket, {AF_NETLINK, SOCK_RAW, UPPER(4)}},
     {"netlink-uevent", SYS_socket, {AF_NETLINK, SOCK_RAW, 15}},
 #ifdef __x86_64__
     {"iopl", SYS_iopl, {4}},
@@ -211,7 +211,6 @@ static const struct Call kI386Calls[] = {
     {"i386-netlink-diag", 359, {AF_NETLINK, SOCK_RAW, 4}},
     {"i386-socketcall", 102, {1, 0}},
     {"i386-ioctl-sti", 54, {-1, TIOCSTI, 0}},
-    {"i386-personality", 136, {0x0400000}},
     {"i386-stays-getpid", 20, {0}},
 };
 

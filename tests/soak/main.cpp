@@ -94,6 +94,7 @@ class LongRun {
 
   void run(Clock::time_point until) {
     work(until - segment_ * (segments_ - 1));
+    askAtOnce(rig_, rig_.rooms().front(), 8);  // a pool of threads keeps as many as were ever needed at once
     rig_.close();
     const SidecarFacts closedBefore = settle({});
     std::vector<long> heap;
@@ -121,6 +122,8 @@ class LongRun {
 
  private:
   static constexpr std::size_t kVeterans = 2;  // sessions that are not closed in between
+  // Longer than a gateway keeps connections, and shorter than a launch waits for commands.
+  static constexpr Milliseconds kSettle{8000};
 
   void work(Clock::time_point until) {
     rig_.open();
@@ -158,7 +161,7 @@ class LongRun {
       const bool quiet = Clock::now() - since > Milliseconds(1500);
       return quiet && (wanted.threads == 0 || clean(compare("", wanted, facts)));
     };
-    testing::eventually(settled, Milliseconds(leaks_.empty() ? 15000 : 2000));
+    testing::eventually(settled, leaks_.empty() ? kSettle : Milliseconds(300));
     return facts;
   }
 
@@ -200,15 +203,28 @@ void mortalRun(Soak& soak, std::uint64_t seed, std::vector<std::string> argument
   rig.end();
 }
 
-/// In a thread of its own; what it throws goes into the report.
-std::thread beside(Soak& soak, std::function<void()> run) {
-  return std::thread([&soak, run = std::move(run)] {
-    try {
-      run();
-    } catch (const std::exception& fault) {
-      soak.failed(fault.what());
-    }
-  });
+/// Each in a thread of its own; what they throw goes into the report.
+void runBeside(Soak& soak, const std::vector<std::function<void()>>& runs) {
+  std::atomic<std::size_t> left = runs.size();
+  std::vector<std::thread> threads;
+  for (const std::function<void()>& run : runs) {
+    threads.emplace_back([&soak, &left, &run] {
+      try {
+        run();
+      } catch (const std::exception& fault) {
+        soak.failed(fault.what());
+      }
+      --left;
+    });
+  }
+  // Thousands of zombies would make each look at /proc slow.
+  while (left != 0) {
+    soak.reapOrphans();
+    std::this_thread::sleep_for(Milliseconds(100));
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
 }
 
 /// Makes what stays in a state directory: templates, and what guests see of the machine.
@@ -255,13 +271,10 @@ std::vector<Row> soakFor(Soak& soak, const Arguments& arguments) {
   const MachineFacts before = machineFacts(soak.state->path());
   const auto until = Clock::now() + std::chrono::seconds(arguments.seconds);
   LongRun lives(soak, arguments);
-  std::thread threads[] = {beside(soak, [&] { lives.run(until); }),
-                           beside(soak, [&] { mortalRun(soak, arguments.seed + 1, {}, until); }), beside(soak, [&] {
-                             mortalRun(soak, arguments.seed + 2, {"--warm", "0"}, until);
-                           })};
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+  runBeside(soak, {[&] { lives.run(until); }, [&] { mortalRun(soak, arguments.seed + 1, {}, until); },
+                   [&] {
+                     mortalRun(soak, arguments.seed + 2, {"--warm", "0"}, until);
+                   }});
   std::vector<std::string> made;
   if (arguments.leaks.count("file") != 0) {
     leakFiles(soak, made);

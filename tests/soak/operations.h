@@ -43,6 +43,8 @@ bool toolGlob(Rig& rig, Room& room);
 bool toolCommand(Rig& rig, Room& room);
 bool toolArtifact(Rig& rig, Room& room);
 bool toolAsksHost(Rig& rig, Room& room);
+/// So many tools that wait for the host at the same time.
+void askAtOnce(Rig& rig, Room& room, int count);
 
 // gateway_operations.cpp
 bool gatewayRequests(Rig& rig, Room& room);

@@ -73,6 +73,20 @@ std::string Soak::counts() const {
   return text;
 }
 
+void Soak::reapOrphans() const {
+  std::vector<pid_t> known;
+  {
+    const std::lock_guard lock(mutex_);
+    known = sidecars_;
+  }
+  testing::reapOrphans(known);
+}
+
+void Soak::started(pid_t sidecar) const {
+  const std::lock_guard lock(mutex_);
+  sidecars_.push_back(sidecar);
+}
+
 void wrong(const std::string& what, const Json& answer) {
   throw std::runtime_error(what + ": " + answer.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 300));
 }
@@ -103,6 +117,7 @@ void Rig::start() {
   options.arguments.insert(options.arguments.end(), {"--private-origins", "--log-level", "error"});
   options.state = soak_.state;
   sidecar_ = std::make_unique<testing::Sidecar>(std::move(options));
+  soak_.started(sidecar_->pid());
 }
 
 void Rig::begin(std::string what, std::string_view method, Json params, std::function<void(const Json&)> check) {

@@ -33,6 +33,9 @@ class Soak {
   /// "run 120, write 90, ...", of all rigs.
   [[nodiscard]] std::string counts() const;
   [[nodiscard]] std::size_t total() const { return total_; }
+  /// Waits for what sidecars and guests leave to their ancestor. `started` are not to be taken for that.
+  void reapOrphans() const;
+  void started(pid_t sidecar) const;
 
   std::shared_ptr<testing::StateDirectory> state;
   const std::uint64_t seed;
@@ -47,6 +50,7 @@ class Soak {
   std::size_t failureCount_ = 0;
   mutable std::map<std::string, std::size_t, std::less<>> counts_;
   mutable std::atomic<std::size_t> total_{0};
+  mutable std::vector<pid_t> sidecars_;
 };
 
 /// A file's contents; none: it is not there.

@@ -155,6 +155,26 @@ bool toolArtifact(Rig& rig, Room& room) {
   return true;
 }
 
+void askAtOnce(Rig& rig, Room& room, int count) {
+  testing::Sidecar& sidecar = rig.sidecar();
+  const Json toolset = sidecar.call("coding.create", {{"handle", room.handle()}, {"authorize", "host"}}).at("toolset");
+  std::vector<std::int64_t> ids;
+  std::vector<Json> questions;
+  for (int i = 0; i < count; ++i) {
+    ids.push_back(sidecar.request("coding.list_directory", {{"toolset", toolset}, {"input", Json::object()}}));
+  }
+  for (int i = 0; i < count; ++i) {
+    questions.push_back(sidecar.hostRequest());
+  }
+  for (const Json& question : questions) {
+    testing::answerHost(sidecar, question, {{"allowed", true}});
+  }
+  for (const std::int64_t id : ids) {
+    resultOf(sidecar.response(id));
+  }
+  sidecar.call("coding.delete", {{"toolset", toolset}});
+}
+
 bool toolAsksHost(Rig& rig, Room& room) {
   testing::Sidecar& sidecar = rig.sidecar();
   const bool allowed = rig.dice().oneIn(2);
