@@ -67,6 +67,9 @@ void addServeOptions(po::options_description& options) {
   add("private-origins", po::bool_switch(), "names of allowed origins may lead to private\naddresses");
   add("framing", po::value<std::string>()->default_value("auto")->value_name("KIND"),
       "lines, headers (Content-Length), or auto");
+  add("durability", po::value<std::string>()->default_value("process")->value_name("LEVEL"),
+      "what outlives a loss of power once it was\nanswered: nothing surely (process), the content\n"
+      "of files (file), their names as well (directory)");
   add("serial", po::bool_switch(), "one request after another, for piped debugging");
   add("max-message-bytes", po::value<std::int64_t>()->default_value(limits::kMessageBytes)->value_name("N"),
       "largest message from the host");
@@ -80,6 +83,17 @@ void addDoctorOptions(po::options_description& options) {
   addPlaceOptions(options);
   addBubblewrapOption(options);
   options.add_options()("json", po::bool_switch(), "one JSON document instead of text");
+}
+
+void addGcOptions(po::options_description& options) {
+  addPlaceOptions(options);
+  auto add = options.add_options();
+  add("name", po::value<std::string>()->value_name("NAME"),
+      "only this backend's (default: all of the state\ndirectory)");
+  add("older-than", po::value<std::string>()->value_name("AGE"),
+      "also sessions not used for so long: 30d, 12h,\n90m or 45s");
+  add("dry-run", po::bool_switch(), "change nothing, say what would be removed");
+  add("json", po::bool_switch(), "one JSON document instead of text");
 }
 
 template <class T>
@@ -155,6 +169,10 @@ AskedCommand readServe(const po::variables_map& values) {
   line.framing = chosen<Framing>(
       values, "framing", {{"auto", Framing::kAuto}, {"lines", Framing::kLines}, {"headers", Framing::kHeaders}});
   line.serial = values["serial"].as<bool>();
+  line.durability = Durability(chosen<Durability::Level>(values, "durability",
+                                                         {{"process", Durability::Level::kProcess},
+                                                          {"file", Durability::Level::kFile},
+                                                          {"directory", Durability::Level::kDirectory}}));
   line.maxMessageBytes = static_cast<std::size_t>(
       between(values["max-message-bytes"].as<std::int64_t>(), 1024, std::int64_t{1} << 30, "max-message-bytes"));
   line.logLevel = chosen<LogLevel>(values, "log-level",
@@ -168,6 +186,23 @@ AskedCommand readServe(const po::variables_map& values) {
 
 AskedCommand readDoctor(const po::variables_map& values) {
   return DoctorPlan{readPlace(values), values["bwrap"].as<std::string>(), values["json"].as<bool>()};
+}
+
+AskedCommand readGc(const po::variables_map& values) {
+  GcPlan plan;
+  plan.privilege = readPlace(values);
+  if (!values["name"].defaulted()) {
+    plan.backendName = values["name"].as<std::string>();
+  }
+  if (values.count("older-than") != 0) {
+    plan.olderThan = parseAge(values["older-than"].as<std::string>());
+    if (!plan.olderThan) {
+      throw std::invalid_argument("--older-than is a number and a unit: 30d, 12h, 90m or 45s");
+    }
+  }
+  plan.dryRun = values["dry-run"].as<bool>();
+  plan.json = values["json"].as<bool>();
+  return plan;
 }
 
 struct CommandEntry {
@@ -194,6 +229,22 @@ constexpr CommandEntry kCommands[] = {
      "\"hint\": \"...\"}]}\n\n"
      "status is ok, warning or failed; cause is a stable word, that of reason in SANDBOX_UNAVAILABLE.\n",
      addDoctorOptions, readDoctor},
+    {"gc",
+     "Removes from the state directory what nobody will use again: what killed sidecars left half done, and artifacts\n"
+     "of no session; with --older-than also sessions that have been neither attached nor stopped for so long. It may "
+     "run\n"
+     "beside sidecars: a session with an owner is never touched, nor one with a lease of another program, and one "
+     "whose\n"
+     "owner died without stopping counts as used when gc finds it. Templates stay. A line each, or with --json:\n\n"
+     "  {\"dryRun\": false, \"olderThanSeconds\": 2592000, \"removed\": 1, \"failed\": 0, \"items\": [{\"kind\": "
+     "\"session\",\n"
+     "   \"name\": \"<id>\", \"outcome\": \"removed\", \"reason\": \"unused\", \"backend\": \"bubblewrap\",\n"
+     "   \"lastUse\": \"2026-01-31T12:00:00Z\"}]}\n\n"
+     "kind is leftover, orphan, damaged or session; outcome is removed, would-remove, kept or failed; reason is "
+     "leftover,\n"
+     "orphan, unused, owned, foreign-lease, owner-died, used, no-age or failed. Exit status: 1 when something "
+     "failed.\n",
+     addGcOptions, readGc},
 };
 
 po::options_description optionsOf(const CommandEntry& command) {

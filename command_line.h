@@ -6,7 +6,9 @@
 #include <variant>
 
 #include "backend/doctor/doctor.h"
+#include "backend/gc/gc.h"
 #include "backend/privilege/privilege.h"
+#include "codingtools/durability.h"
 #include "gateway/gateway.h"
 #include "rpc/base/log.h"
 #include "rpc/frame_decoder.h"
@@ -24,13 +26,14 @@ struct ServeCommand {
   Framing framing = Framing::kAuto;
   bool serial = false;
   std::size_t maxMessageBytes = 0;
+  Durability durability;
   LogLevel logLevel = LogLevel::kInfo;
   LogFormat logFormat = LogFormat::kText;
 };
 
 /// What the command line asks for.
 struct CommandLineResult {
-  std::variant<std::monostate, ServeCommand, DoctorPlan> command;  ///< to be run; with std::monostate:
+  std::variant<std::monostate, ServeCommand, DoctorPlan, GcPlan> command;  ///< to be run; with std::monostate:
   int exitCode = 0;
   std::string standardOutput;  ///< help or version
   std::string standardError;   ///< what is wrong

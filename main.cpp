@@ -118,6 +118,7 @@ class Sidecar {
     config.bubblewrap = line.bubblewrap;
     config.maxConcurrentCommands = line.maxConcurrentCommands;
     config.warmLaunches = line.warmLaunches;
+    config.durability = line.durability;
     config.gateway = line.gateway;
     config.softOpenFiles = guestOpenFiles;
     config.staysRoot = privilege_.stayedRoot;
@@ -294,6 +295,9 @@ int main(int argc, char** argv) {
   }
   if (const auto* plan = std::get_if<stitchkit::DoctorPlan>(&asked.command)) {
     return stitchkit::runDoctor(*plan);
+  }
+  if (const auto* plan = std::get_if<stitchkit::GcPlan>(&asked.command)) {
+    return stitchkit::runGc(*plan);
   }
   std::cout << asked.standardOutput;
   std::cerr << asked.standardError;

@@ -118,7 +118,13 @@ Result<BackendServices*> Backend::use() {
     config_.warden = std::move(*warden);
     services_ = std::make_unique<BackendServices>(loop_, workers_, config_, std::move(cgroups));
     workers_.run(
-        Workers::Kind::kInternal, 0, [layout = services_->layout] { return sweepStaging(layout), true; }, [](bool) {});
+        Workers::Kind::kInternal, 0,
+        [layout = services_->layout, support = services_->supportDirectory] {
+          sweepStaging(layout);
+          SupportFiles::sweep(support);
+          return true;
+        },
+        [](bool) {});
   }
   return services_.get();
 }

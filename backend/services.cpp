@@ -27,10 +27,11 @@ BackendServices::BackendServices(AsioLoop& ownLoop, Workers& ownWorkers, Backend
       config(std::move(settled)),
       cgroups(std::move(ownCgroups)),
       layout(config.stateDirectory, config.name),
-      templates(layout),
-      sessions(layout),
+      templates(layout, config.durability),
+      sessions(layout, config.durability),
       system(probeSystemLayout()),
-      support(config.stateDirectory + "/support"),
+      supportDirectory(config.stateDirectory + "/support"),
+      support(supportDirectory),
       gateway(config.gateway),
       warm(loop.context(), static_cast<std::size_t>(config.warmLaunches)) {}
 

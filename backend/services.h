@@ -12,6 +12,7 @@
 #include "backend/requests.h"
 #include "backend/stats.h"
 #include "backend/storage/session_store.h"
+#include "codingtools/durability.h"
 #include "gateway/gateway.h"
 #include "rpc/asio_loop.h"
 #include "rpc/workers.h"
@@ -28,6 +29,7 @@ struct BackendConfig {
   std::shared_ptr<Warden> warden;  ///< ends guests when the sidecar was killed
   std::shared_ptr<const CgroupDelegation> cgroups = std::make_shared<CgroupDelegation>();
   GatewayOptions gateway;
+  Durability durability;   ///< --durability
   bool staysRoot = false;  ///< --allow-root: what root could write below /proc is covered, and the grade says so
   std::uint64_t softOpenFiles = 0;  ///< soft limit of open files in guests; 0: the sidecar's own
 };
@@ -44,6 +46,7 @@ struct BackendServices {
   const TemplateStore templates;
   const SessionStore sessions;
   const SystemLayout system;
+  const std::string supportDirectory;
   SupportFiles support;
   GatewayThreads gateway;
   WarmLaunches warm;

@@ -40,7 +40,7 @@ struct SessionTools::Kept {
   explicit Kept(std::shared_ptr<StoredSession> owned)
       : session(std::move(owned)),
         directory(::openat(session->workspace().descriptor(), "..", O_PATH | O_DIRECTORY | O_CLOEXEC)),
-        artifacts(directory.get()) {}
+        artifacts(directory.get(), session->staging()) {}
 
   std::shared_ptr<StoredSession> session;
   UniqueFd directory;

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -229,8 +230,40 @@ bool lockSet(const UniqueFd& set, int operation) {
   return result == 0;
 }
 
+bool isUnderWay(std::string_view name) {
+  return name.starts_with(kBuildPrefix) || name.starts_with(kRemovalPrefix);
+}
+
 bool isSetName(std::string_view name) {
-  return name.size() == kKeyLength || name.starts_with(kBuildPrefix) || name.starts_with(kRemovalPrefix);
+  return name.size() == kKeyLength || isUnderWay(name);
+}
+
+/// Removes those sets that `mayGo` names and nobody has in use.
+void removeUnused(const std::string& directory, const std::function<bool(std::string_view)>& mayGo) {
+  std::error_code ignored;
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    names.push_back(entry.path().filename().string());
+  }
+  for (const std::string& name : names) {
+    const std::string path = directory + '/' + name;
+    if (!mayGo(name)) {
+      continue;
+    }
+    const UniqueFd set = openSet(path);
+    if (!set || !lockSet(set, LOCK_EX | LOCK_NB)) {
+      continue;
+    }
+    // Out of sight first: half a set must never be found under its name.
+    std::string removal = path;
+    if (!name.starts_with(kRemovalPrefix)) {
+      removal = directory + '/' + std::string(kRemovalPrefix) + name;
+      if (::rename(path.c_str(), removal.c_str()) != 0) {
+        continue;
+      }
+    }
+    std::filesystem::remove_all(removal, ignored);
+  }
 }
 
 }  // namespace
@@ -253,6 +286,7 @@ Result<SupportPaths> SupportFiles::ensure() {
   Result<void> made;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (adopt(key)) {
+      removeUnused(directory_, [&key](std::string_view name) { return isSetName(name) && name != key; });
       return paths();
     }
     made = make(key);
@@ -307,7 +341,6 @@ Result<void> SupportFiles::make(const std::string& key) {
   }
   const std::string target = directory_ + '/' + key;
   if (!step && ::rename(root.c_str(), target.c_str()) == 0) {
-    removeUnused(key);
     return {};
   }
   const int error = errno;
@@ -319,31 +352,8 @@ Result<void> SupportFiles::make(const std::string& key) {
   return error == EEXIST || error == ENOTEMPTY ? Result<void>() : supportError({"publish", error});
 }
 
-void SupportFiles::removeUnused(const std::string& keep) const {
-  std::error_code ignored;
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(directory_, ignored)) {
-    names.push_back(entry.path().filename().string());
-  }
-  for (const std::string& name : names) {
-    const std::string path = directory_ + '/' + name;
-    if (name == keep || !isSetName(name)) {
-      continue;
-    }
-    const UniqueFd set = openSet(path);
-    if (!set || !lockSet(set, LOCK_EX | LOCK_NB)) {
-      continue;
-    }
-    // Out of sight first: half a set must never be found under its name.
-    std::string removal = path;
-    if (!name.starts_with(kRemovalPrefix)) {
-      removal = directory_ + '/' + std::string(kRemovalPrefix) + name;
-      if (::rename(path.c_str(), removal.c_str()) != 0) {
-        continue;
-      }
-    }
-    std::filesystem::remove_all(removal, ignored);
-  }
+void SupportFiles::sweep(const std::string& directory) {
+  removeUnused(directory, isUnderWay);
 }
 
 }  // namespace stitchkit

@@ -173,9 +173,17 @@ Result<void> StoredSession::publish() {
   if (!sessions) {
     return sessions.error();
   }
+  const Durability& durability = stagingDirectory_->durability();
+  if (const int error = durability.settleTree(staging_.descriptor()); error != 0) {
+    return storageError(error, "sync session");
+  }
   if (const int error = renameNew(staging_.descriptor(), kBuiltSession, sessions->get(), state_.sessionId.c_str());
       error != 0) {
     return storageError(error, "publish session");
+  }
+  if (const int error = durability.settleEntries(sessions->get(), staging_.descriptor()); error != 0) {
+    static_cast<void>(renameNew(sessions->get(), state_.sessionId.c_str(), staging_.descriptor(), kBuiltSession));
+    return storageError(error, "sync sessions");
   }
   published_ = true;
   return {};
@@ -204,7 +212,7 @@ Result<StoredSession> SessionStore::create(const std::string& templateKey, const
   if (!stagingDirectory || !workspace) {
     return stagingDirectory ? workspace.error() : stagingDirectory.error();
   }
-  return StoredSession(layout_, std::move(state), std::move(*staging), std::move(*stagingDirectory),
+  return StoredSession(layout_, std::move(state), std::move(*staging), std::move(*stagingDirectory), durability_,
                        std::move(*workspace), std::move(*lease), false);
 }
 
@@ -243,8 +251,8 @@ Result<StoredSession> SessionStore::attach(const std::string& templateKey, const
     return lease.error();
   }
   noteUse(workspace->descriptor());
-  return StoredSession(layout_, state, std::move(*staging), std::move(*stagingDirectory), std::move(*workspace),
-                       std::move(*lease), true);
+  return StoredSession(layout_, state, std::move(*staging), std::move(*stagingDirectory), durability_,
+                       std::move(*workspace), std::move(*lease), true);
 }
 
 // Nothing new is made on the disk: deleting is what helps when it is full.
@@ -268,6 +276,9 @@ Result<void> SessionStore::removeSession(int sessions, const std::string& sessio
       static_cast<void>(renameNew(area->get(), doomed.c_str(), sessions, sessionId.c_str()));
       return free.error();
     }
+  }
+  if (const int error = durability_.settleEntries(sessions, session); error != 0) {
+    return storageError(error, "sync sessions");
   }
   if (const Result<void> removed = removeEntry(area->get(), doomed.c_str(), stop); !removed) {
     return removed.error().kind == ErrorKind::kCancelled ? removed.error() : storageError(removed.error());

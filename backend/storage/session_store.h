@@ -59,11 +59,11 @@ class StoredSession {
  private:
   friend class SessionStore;
   StoredSession(Layout layout, SessionState state, StagingEntry staging, UniqueFd stagingDirectory,
-                ContainedDirectory workspace, Lease lease, bool published)
+                Durability durability, ContainedDirectory workspace, Lease lease, bool published)
       : layout_(std::move(layout)),
         state_(std::move(state)),
         staging_(std::move(staging)),
-        stagingDirectory_(std::make_unique<StagingDirectory>(std::move(stagingDirectory))),
+        stagingDirectory_(std::make_unique<StagingDirectory>(std::move(stagingDirectory), durability)),
         workspace_(std::move(workspace)),
         lease_(std::move(lease)),
         published_(published) {}
@@ -86,7 +86,8 @@ timespec useStampOf(int directory);
 /// Thread-safe, and safe beside other processes on the same state directory. Blocks on the disk.
 class SessionStore {
  public:
-  explicit SessionStore(const Layout& layout) : layout_(layout), templates_(layout) {}
+  explicit SessionStore(const Layout& layout, Durability durability = {})
+      : layout_(layout), durability_(durability), templates_(layout, durability) {}
 
   /// A new session with the template's files, owned and not yet published. kStateMismatch for an unknown template;
   /// kLimit with reason "storage"; kCancelled. Whatever fails, nothing is left behind.
@@ -117,6 +118,7 @@ class SessionStore {
                              const std::stop_token& stop) const;
 
   Layout layout_;
+  Durability durability_;
   TemplateStore templates_;
 };
 

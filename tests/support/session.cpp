@@ -31,6 +31,10 @@ Session Session::withResources(Sidecar& sidecar, Json resources) {
                  sidecar);
 }
 
+Session Session::adopt(Sidecar& sidecar, Json created) {
+  return Session(Created{std::move(created)}, sidecar);
+}
+
 Session::Session(Created created, Sidecar& sidecar)
     : sidecar_(sidecar), handle_(created.result.at("handle")), state_(created.result.at("state")) {}
 

@@ -23,6 +23,8 @@ class Session {
   explicit Session(Sidecar& sidecar, Json network = "deny-all");
   /// The same with `resources`.
   static Session withResources(Sidecar& sidecar, Json resources);
+  /// By the result of a backend.create.
+  static Session adopt(Sidecar& sidecar, Json created);
   /// backend.create with a saved state.
   Session(Sidecar& sidecar, Json network, Json state);
 
