@@ -2,6 +2,7 @@
 // backend/launch themselves, in this process, with both and with neither.
 #include "backend/cgroups/cgroup_tree.h"
 #include "backend/launch/guest.h"
+#include "backend/launch/launch_failure.h"
 #include "backend/launch/sandbox_process.h"
 #include "backend/launch/system_call_filter.h"
 #include "bench/measure.h"
@@ -51,7 +52,9 @@ class Waiting final : public SandboxProcess::Owner {
   void onReady() override { io_.stop(); }
   void onReport(const LaunchReport&, UniqueFd) override {}
   void onControlEnd() override {}
-  void onEnd(SandboxEnd) override { throw std::runtime_error("a launch ended before its command"); }
+  void onEnd(SandboxEnd end) override {
+    throw std::runtime_error("a launch ended before its command: " + setUpError(end).privateDetail);
+  }
 
  private:
   boost::asio::io_context& io_;
