@@ -21,7 +21,7 @@ bool isNumber(const std::string& name) {
 }
 
 std::vector<fs::path> entriesOf(const fs::path& directory) {
-  if (!fs::exists(directory)) {
+  if (!fs::is_directory(directory)) {
     return {};
   }
   return {fs::directory_iterator(directory), fs::directory_iterator()};
@@ -146,6 +146,12 @@ Session& CrashWorld::open(const std::map<std::string, std::string>& files) {
     known_->files[path] = {text};
   }
   return *session_;
+}
+
+void CrashWorld::wearIn() {
+  sidecar().call("handle.delete", {{"handle", open().handle()}});
+  session_.reset();
+  known_.reset();
 }
 
 std::vector<std::string> CrashWorld::faultsAfterDeath() {

@@ -192,12 +192,6 @@ std::vector<Operation> operations() {
 /// Without SANDBOX_KILLS: a run of some seconds.
 constexpr unsigned kCiStride = 5;
 
-/// What is made once for a state directory is there afterwards.
-void wearIn(CrashWorld& world) {
-  const Session& session = world.open();
-  world.sidecar().call("handle.delete", {{"handle", session.handle()}});
-}
-
 struct Tally {
   unsigned kills = 0;
   std::vector<std::string> faults;
@@ -234,7 +228,7 @@ constexpr unsigned kAlike = 499;
 void killAtSteps(const Operation& operation, unsigned stride, Tally& tally) {
   CrashWorld world(startModes().front());
   if (!operation.newPlace) {
-    wearIn(world);
+    world.wearIn();
   }
   const unsigned before = tally.kills;
   const auto began = std::chrono::steady_clock::now();
