@@ -89,7 +89,8 @@ std::vector<std::string> strays(const std::string& stateDirectory) {
     }
   }
   collect(found, fs::path(stateDirectory) / "support", isHex);
-  if (entriesOf(fs::path(stateDirectory) / "support").size() > 1) {
+  const std::vector<fs::path> sets = entriesOf(fs::path(stateDirectory) / "support");
+  if (std::count_if(sets.begin(), sets.end(), [](const fs::path& set) { return isHex(set.filename()); }) > 1) {
     found.push_back(stateDirectory + "/support: more than one set");
   }
   return found;
