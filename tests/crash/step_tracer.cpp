@@ -90,9 +90,17 @@ class Target {
     return path.starts_with('/') ? path : descriptor(directory) + path;
   }
 
-  [[nodiscard]] bool isBelow(const std::string& path) const { return path.starts_with(root_ + "/") || path == root_; }
+  [[nodiscard]] bool isBelow(const std::string& path) const {
+    return (path.starts_with(root_ + "/") || path == root_) && !isOneOfMany(path);
+  }
 
  private:
+  static bool isOneOfMany(const std::string& path) {
+    constexpr std::string_view kMade = "/support/.new-";
+    const auto made = path.find(kMade);
+    return made != std::string::npos && path.find("/etc", made) != std::string::npos;
+  }
+
   pid_t process_;
   std::string root_;
 };
