@@ -21,7 +21,7 @@ bool isNumber(const std::string& name) {
 }
 
 std::vector<fs::path> entriesOf(const fs::path& directory) {
-  if (!fs::exists(directory)) {
+  if (!fs::is_directory(directory)) {
     return {};
   }
   return {fs::directory_iterator(directory), fs::directory_iterator()};
@@ -89,7 +89,8 @@ std::vector<std::string> strays(const std::string& stateDirectory) {
     }
   }
   collect(found, fs::path(stateDirectory) / "support", isHex);
-  if (entriesOf(fs::path(stateDirectory) / "support").size() > 1) {
+  const std::vector<fs::path> sets = entriesOf(fs::path(stateDirectory) / "support");
+  if (std::count_if(sets.begin(), sets.end(), [](const fs::path& set) { return isHex(set.filename()); }) > 1) {
     found.push_back(stateDirectory + "/support: more than one set");
   }
   return found;
@@ -146,6 +147,12 @@ Session& CrashWorld::open(const std::map<std::string, std::string>& files) {
     known_->files[path] = {text};
   }
   return *session_;
+}
+
+void CrashWorld::wearIn() {
+  sidecar().call("handle.delete", {{"handle", open().handle()}});
+  session_.reset();
+  known_.reset();
 }
 
 std::vector<std::string> CrashWorld::faultsAfterDeath() {

@@ -44,6 +44,8 @@ class CrashWorld {
   [[nodiscard]] std::string templatePath(const std::string& key) const;
   [[nodiscard]] const std::string& marker() const { return marker_; }
 
+  /// What is made once for a state directory is there afterwards.
+  void wearIn();
   /// A session that the host knows from now on, live, with the template's files and `files` in it.
   Session& open(const std::map<std::string, std::string>& files = {});
   /// What the host knows of the only session.

@@ -192,12 +192,6 @@ std::vector<Operation> operations() {
 /// Without SANDBOX_KILLS: a run of some seconds.
 constexpr unsigned kCiStride = 5;
 
-/// What is made once for a state directory is there afterwards.
-void wearIn(CrashWorld& world) {
-  const Session& session = world.open();
-  world.sidecar().call("handle.delete", {{"handle", session.handle()}});
-}
-
 struct Tally {
   unsigned kills = 0;
   std::vector<std::string> faults;
@@ -227,20 +221,17 @@ std::optional<std::string> killAt(CrashWorld& world, const Operation& operation,
   return killed ? std::optional(steps.back()) : std::nullopt;
 }
 
-/// Hundreds of files are copied for guests, one like the other: one step in so many of those.
-constexpr unsigned kAlike = 499;
-
 /// Every `stride` of the steps, until the operation comes to its end.
 void killAtSteps(const Operation& operation, unsigned stride, Tally& tally) {
   CrashWorld world(startModes().front());
   if (!operation.newPlace) {
-    wearIn(world);
+    world.wearIn();
   }
   const unsigned before = tally.kills;
   const auto began = std::chrono::steady_clock::now();
   unsigned step = 1;
-  while (const auto killed = killAt(world, operation, step, tally)) {
-    step += killed->find("/support/.new-") != std::string::npos ? std::max(kAlike, stride) : stride;
+  while (killAt(world, operation, step, tally)) {
+    step += stride;
     REQUIRE(step < 10000);
   }
   for (const std::string& fault : world.faultsAfterEnd()) {

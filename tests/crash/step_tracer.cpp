@@ -26,6 +26,7 @@
 #include <set>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 namespace stitchkit::testing {
 namespace {
@@ -89,9 +90,17 @@ class Target {
     return path.starts_with('/') ? path : descriptor(directory) + path;
   }
 
-  [[nodiscard]] bool isBelow(const std::string& path) const { return path.starts_with(root_ + "/") || path == root_; }
+  [[nodiscard]] bool isBelow(const std::string& path) const {
+    return (path.starts_with(root_ + "/") || path == root_) && !isOneOfMany(path);
+  }
 
  private:
+  static bool isOneOfMany(const std::string& path) {
+    constexpr std::string_view kMade = "/support/.new-";
+    const auto made = path.find(kMade);
+    return made != std::string::npos && path.find("/etc", made) != std::string::npos;
+  }
+
   pid_t process_;
   std::string root_;
 };
@@ -283,6 +292,16 @@ class Tracing {
   std::set<pid_t> threads_;
 };
 
+/// The ends of pipes that the test holds are the test's alone: the target waits for their end.
+void closeOthers(int one, int other) {
+  const auto [low, high] = std::minmax({static_cast<unsigned>(one), static_cast<unsigned>(other)});
+  for (const auto& [first, last] : {std::pair(3U, low - 1), std::pair(low + 1, high - 1), std::pair(high + 1, ~0U)}) {
+    if (first <= last) {
+      ::close_range(first, last, 0);
+    }
+  }
+}
+
 }  // namespace
 
 StepTracer::StepTracer(pid_t target, std::string root, unsigned killBefore)
@@ -295,6 +314,7 @@ StepTracer::StepTracer(pid_t target, std::string root, unsigned killBefore)
   UniqueFd writing(ends[1]);
   tracer_ = ::fork();
   if (tracer_ == 0) {
+    closeOthers(log_.get(), writing.get());
     Tracing tracing(target, root, killBefore, log_.get());
     const int error = tracing.begin();
     static_cast<void>(!::write(writing.get(), &error, sizeof error));

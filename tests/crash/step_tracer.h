@@ -15,7 +15,8 @@ namespace stitchkit::testing {
 ///
 /// A step is a system call that changes something that outlives the process, or begins something that could: files and
 /// directories below `root` made, written, renamed, removed, locked or forced to the disk, Unix sockets bound,
-/// processes started, messages sent to them.
+/// processes started, messages sent to them. Not the
+/// thousands of files and links that are copied for guests, one like the other, below `support/.new-*/etc`.
 class StepTracer {
  public:
   /// Returns when the target is followed. `killBefore`: the step, counted from 1, that does not happen any more, since
