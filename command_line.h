@@ -2,17 +2,21 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
+#include <variant>
 
+#include "backend/doctor/doctor.h"
+#include "backend/gc/gc.h"
 #include "backend/privilege/privilege.h"
+#include "codingtools/durability.h"
 #include "gateway/gateway.h"
 #include "rpc/base/log.h"
 #include "rpc/frame_decoder.h"
 
 namespace stitchkit {
 
-struct CommandLine {
+/// `serve`, the default.
+struct ServeCommand {
   PrivilegePlan privilege;
   std::string name;
   std::string bubblewrap;
@@ -22,12 +26,14 @@ struct CommandLine {
   Framing framing = Framing::kAuto;
   bool serial = false;
   std::size_t maxMessageBytes = 0;
+  Durability durability;
   LogLevel logLevel = LogLevel::kInfo;
+  LogFormat logFormat = LogFormat::kText;
 };
 
 /// What the command line asks for.
 struct CommandLineResult {
-  std::optional<CommandLine> serve;  ///< to be served, or:
+  std::variant<std::monostate, ServeCommand, DoctorPlan, GcPlan> command;  ///< to be run; with std::monostate:
   int exitCode = 0;
   std::string standardOutput;  ///< help or version
   std::string standardError;   ///< what is wrong

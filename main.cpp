@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +16,7 @@
 #include <tuple>
 
 #include "backend/backend.h"
+#include "backend/doctor/doctor.h"
 #include "backend/launch/orphan_reaper.h"
 #include "backend/methods.h"
 #include "backend/privilege/privilege.h"
@@ -55,7 +57,7 @@ class ObservedSink : public MessageSink {
 /// One run of the sidecar. The members are in the order in which they depend on each other.
 class Sidecar {
  public:
-  Sidecar(const CommandLine& line, Privilege privilege, Stdio stdio, std::uint64_t guestOpenFiles)
+  Sidecar(const ServeCommand& line, Privilege privilege, Stdio stdio, std::uint64_t guestOpenFiles)
       : privilege_(std::move(privilege)),
         hostRequests_(
             loop_,
@@ -71,7 +73,9 @@ class Sidecar {
                       hostRequests_}),
         orphans_(loop_.context()),
         signals_(loop_.context(), SIGINT, SIGTERM, SIGHUP) {
-    addBackendMethods(methods_, backend_, {line.maxMessageBytes, [this] { return peer_.get(); }});
+    addBackendMethods(
+        methods_, backend_,
+        {line.maxMessageBytes, [this] { return peer_.get(); }, [this](SidecarStats& stats) { addStats(stats); }});
     codingTools_.addMethods(methods_);
     peer_ = std::make_shared<Peer>(loop_, sink_, methods_, PeerOptions{line.serial});
   }
@@ -90,28 +94,43 @@ class Sidecar {
     });
     loop_.context().run();
     peer_.reset();
+    logEvent(LogLevel::kInfo, "ended", {{"exitCode", exitCode_}, {"uptimeMs", millisecondsSince(began_)}});
     return exitCode_;
   }
 
  private:
-  BackendConfig backendConfig(const CommandLine& line, std::uint64_t guestOpenFiles) const {
+  void addStats(SidecarStats& stats) {
+    stats.uptimeMs = millisecondsSince(began_);
+    stats.requests = peer_->log().counts();
+    stats.log = logCounts();
+    stats.queues.emplace_back("requests", peer_->requests());
+    stats.queues.emplace_back("unsentBytes", transport_.unsentBytes());
+    const Workers::Queues workers = workers_.queues();
+    stats.queues.emplace_back("workerRequests", workers.requests);
+    stats.queues.emplace_back("workerRequestBytes", workers.bytes);
+    stats.queues.emplace_back("patientRequestBytes", patientWorkers_.queues().bytes);
+  }
+
+  BackendConfig backendConfig(const ServeCommand& line, std::uint64_t guestOpenFiles) const {
     BackendConfig config;
     config.stateDirectory = privilege_.stateDirectory;
     config.name = line.name;
     config.bubblewrap = line.bubblewrap;
     config.maxConcurrentCommands = line.maxConcurrentCommands;
     config.warmLaunches = line.warmLaunches;
+    config.durability = line.durability;
     config.gateway = line.gateway;
     config.softOpenFiles = guestOpenFiles;
     config.staysRoot = privilege_.stayedRoot;
+    config.cgroups = privilege_.cgroups;
     return config;
   }
 
   Backend::Hooks hooks() {
     return {[this](const std::string& directory) { return privilege_.steward.handOver(directory); },
-            [this]() -> Result<std::shared_ptr<Warden>> {
+            [this](std::vector<std::string> cgroups) -> Result<std::shared_ptr<Warden>> {
               privilege_.steward.dismiss();
-              Result<Warden> warden = Warden::start();
+              Result<Warden> warden = Warden::start(std::move(cgroups));
               if (!warden) {
                 return std::move(warden).error();
               }
@@ -193,6 +212,7 @@ class Sidecar {
     backend_.stopAll([this] { transport_.whenFlushed([this] { loop_.context().stop(); }); });
   }
 
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   Privilege privilege_;
   AsioLoop loop_;
   HostRequests hostRequests_;
@@ -222,8 +242,9 @@ void keepFreedMemory() {
 }
 
 int cannotStart(const Error& error) {
-  logLine(LogLevel::kError, error.message + (error.privateDetail.empty() ? "" : ": " + error.privateDetail) +
-                                (error.hint.empty() ? "" : ". " + error.hint));
+  logEvent(LogLevel::kError, "cannot-start",
+           {{"message", error.message + (error.privateDetail.empty() ? "" : ": " + error.privateDetail) +
+                            (error.hint.empty() ? "" : ". " + error.hint)}});
   return EXIT_FAILURE;
 }
 
@@ -240,8 +261,9 @@ std::uint64_t raiseOpenFiles() {
   return former;
 }
 
-int serve(const CommandLine& line) {
+int serve(const ServeCommand& line) {
   setLogLevel(line.logLevel);
+  setLogFormat(line.logFormat);
   std::ignore = std::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   keepFreedMemory();
@@ -258,6 +280,8 @@ int serve(const CommandLine& line) {
       !readable) {
     return cannotStart(readable.error());
   }
+  logEvent(LogLevel::kInfo, "started",
+           {{"version", STITCHKIT_VERSION}, {"pid", ::getpid()}, {"stateDirectory", privilege->stateDirectory}});
   return Sidecar(line, std::move(*privilege), std::move(stdio), formerOpenFiles).run();
 }
 
@@ -266,8 +290,14 @@ int serve(const CommandLine& line) {
 
 int main(int argc, char** argv) {
   const stitchkit::CommandLineResult asked = stitchkit::parseCommandLine(argc, argv);
-  if (asked.serve) {
-    return stitchkit::serve(*asked.serve);
+  if (const auto* command = std::get_if<stitchkit::ServeCommand>(&asked.command)) {
+    return stitchkit::serve(*command);
+  }
+  if (const auto* plan = std::get_if<stitchkit::DoctorPlan>(&asked.command)) {
+    return stitchkit::runDoctor(*plan);
+  }
+  if (const auto* plan = std::get_if<stitchkit::GcPlan>(&asked.command)) {
+    return stitchkit::runGc(*plan);
   }
   std::cout << asked.standardOutput;
   std::cerr << asked.standardError;

@@ -1,9 +1,13 @@
 #include "backend/backend.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
 #include "backend/storage/staging.h"
+#include "rpc/base/limits.h"
+#include "rpc/base/log.h"
 #include "rpc/base/startup_pages.h"
 
 namespace stitchkit {
@@ -13,25 +17,61 @@ Error endedError() {
   return Error(ErrorKind::kStopped, "The sidecar was shut down").withHint("Start another one.");
 }
 
-// What the schema lets through and this version or machine cannot enforce.
-Result<void> enforceable(const CreateParams& params) {
-  if (params.resources.unsupported) {
-    return Error(ErrorKind::kUnavailable, "The ceiling " + *params.resources.unsupported + " cannot be enforced yet")
-        .withDetail("resource", *params.resources.unsupported)
-        .withHint("Leave it out; tmpBytes, maxFileBytes and maxOpenFiles are enforced.");
+/// The queues that each handle has: the fullest one now, and the most that any ever had.
+class FullestHandle {
+ public:
+  explicit FullestHandle(int maxCommands) { commands_.limit = static_cast<std::uint64_t>(maxCommands); }
+
+  void see(std::uint64_t liveCommands, const HighWater& mostCommands, const GatewayWatch& gateway) {
+    add(commands_, liveCommands, mostCommands.value());
+    add(requests_, gateway.requests.now(), gateway.requests.most());
+    add(connections_, gateway.connections.now(), gateway.connections.most());
+    add(waiting_, gateway.waitingConnections.now(), gateway.waitingConnections.most());
+    add(bodies_, gateway.heldBodyBytes.now(), gateway.heldBodyBytes.most());
   }
-  return {};
+  void addTo(std::vector<std::pair<std::string_view, QueueState>>& queues) const {
+    queues.emplace_back("handleCommands", commands_);
+    queues.emplace_back("handleGatewayRequests", requests_);
+    queues.emplace_back("handleGatewayConnections", connections_);
+    queues.emplace_back("handleGatewayWaiting", waiting_);
+    queues.emplace_back("handleGatewayBodyBytes", bodies_);
+  }
+
+ private:
+  static void add(QueueState& queue, std::uint64_t now, std::uint64_t most) {
+    queue.depth = std::max(queue.depth, now);
+    queue.highWater = std::max(queue.highWater, most);
+  }
+
+  QueueState commands_;
+  QueueState requests_{0, 0, limits::kGatewayRequests};
+  QueueState connections_{0, 0, limits::kGatewayConnections};
+  QueueState waiting_{0, 0, limits::kGatewayConnections};
+  QueueState bodies_{0, 0, limits::kGatewayHeldBodyBytes};
+};
+
+// Those that were made last, in the order of their names' numbers.
+std::vector<SessionHandle*> latest(std::vector<SessionHandle*> handles) {
+  std::sort(handles.begin(), handles.end(), [](const SessionHandle* a, const SessionHandle* b) {
+    return std::pair(a->id().size(), a->id()) < std::pair(b->id().size(), b->id());
+  });
+  if (handles.size() > limits::kStatsHandles) {
+    handles.erase(handles.begin(), handles.end() - limits::kStatsHandles);
+  }
+  return handles;
 }
 
 }  // namespace
 
 // One backend.create on its way: staged on a worker, proven on the loop, published on a worker.
 struct Backend::Creation {
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   CreateParams params;
   std::shared_ptr<Cancellation> cancellation;
   std::function<void(Result<CreateResult>)> done;
   std::shared_ptr<StoredSession> session;
   std::shared_ptr<const PreparedProfile> profile;
+  std::shared_ptr<SessionCgroup> cgroup;
   UniqueFd gatewaySocket;
 };
 
@@ -60,19 +100,31 @@ Result<BackendConfig> Backend::initialize(const InitializeParams& params) {
   config_.name = params.name.value_or(config_.name);
   config_.bubblewrap = params.executable.value_or(config_.bubblewrap);
   config_.maxConcurrentCommands = params.maxConcurrentCommands.value_or(config_.maxConcurrentCommands);
+  logEvent(LogLevel::kInfo, "initialized",
+           {{"client", params.clientName},
+            {"clientVersion", params.clientVersion},
+            {"backend", config_.name},
+            {"stateDirectory", config_.stateDirectory}});
   return config_;
 }
 
 Result<BackendServices*> Backend::use() {
   if (!services_) {
-    Result<std::shared_ptr<Warden>> warden = hooks_.beforeFirstUse();
+    CgroupTree cgroups(*config_.cgroups);
+    Result<std::shared_ptr<Warden>> warden = hooks_.beforeFirstUse(cgroups.directories());
     if (!warden) {
       return std::move(warden).error();
     }
     config_.warden = std::move(*warden);
-    services_ = std::make_unique<BackendServices>(loop_, workers_, config_);
+    services_ = std::make_unique<BackendServices>(loop_, workers_, config_, std::move(cgroups));
     workers_.run(
-        Workers::Kind::kInternal, 0, [layout = services_->layout] { return sweepStaging(layout), true; }, [](bool) {});
+        Workers::Kind::kInternal, 0,
+        [layout = services_->layout, support = services_->supportDirectory] {
+          sweepStaging(layout);
+          SupportFiles::sweep(support);
+          return true;
+        },
+        [](bool) {});
   }
   return services_.get();
 }
@@ -97,17 +149,25 @@ void Backend::prewarm(TemplateParams params, const std::shared_ptr<Cancellation>
         }
         return PrewarmResult{made->reused, std::move(made->templateKey)};
       },
-      std::move(done));
+      [done = std::move(done), began = std::chrono::steady_clock::now()](Result<PrewarmResult> made) {
+        if (made) {
+          logEvent(
+              LogLevel::kInfo, "prewarm",
+              {{"templateKey", made->templateKey}, {"reused", made->reused}, {"durationMs", millisecondsSince(began)}});
+        }
+        done(std::move(made));
+      });
 }
 
 void Backend::create(CreateParams params, const std::shared_ptr<Cancellation>& cancellation,
                      std::function<void(Result<CreateResult>)> done) {
-  if (Result<void> possible = enforceable(params); !possible) {
-    done(std::move(possible).error());
+  const Result<BackendServices*> services = use();
+  if (!services) {
+    done(services.error());
     return;
   }
-  if (const Result<BackendServices*> services = use(); !services) {
-    done(services.error());
+  if (Result<void> possible = checkEnforceable((*services)->cgroups, params.resources.session); !possible) {
+    done(std::move(possible).error());
     return;
   }
   ++creations_;
@@ -153,6 +213,7 @@ void Backend::stageSession(const std::shared_ptr<Creation>& creation) {
   struct Staged {
     std::shared_ptr<StoredSession> session;
     std::shared_ptr<const PreparedProfile> profile;
+    std::shared_ptr<SessionCgroup> cgroup;
     UniqueFd gatewaySocket;
   };
   workers_.run(
@@ -162,7 +223,11 @@ void Backend::stageSession(const std::shared_ptr<Creation>& creation) {
         if (!session) {
           return std::move(session).error();
         }
-        auto profile = makeProfile(*services, **session, creation->params.network, creation->params.resources);
+        auto cgroup = makeCgroup(*services, **session, creation->params.resources.session);
+        if (!cgroup) {
+          return std::move(cgroup).error();
+        }
+        auto profile = makeProfile(*services, **session, creation->params.network, creation->params.resources, *cgroup);
         if (!profile) {
           return std::move(profile).error();
         }
@@ -170,7 +235,7 @@ void Backend::stageSession(const std::shared_ptr<Creation>& creation) {
         if (!socket) {
           return std::move(socket).error();
         }
-        return Staged{std::move(*session), std::move(*profile), std::move(*socket)};
+        return Staged{std::move(*session), std::move(*profile), std::move(*cgroup), std::move(*socket)};
       },
       [this, creation](Result<Staged> staged) {
         if (!staged) {
@@ -179,6 +244,7 @@ void Backend::stageSession(const std::shared_ptr<Creation>& creation) {
         }
         creation->session = std::move(staged->session);
         creation->profile = std::move(staged->profile);
+        creation->cgroup = std::move(staged->cgroup);
         creation->gatewaySocket = std::move(staged->gatewaySocket);
         proveSession(creation);
       });
@@ -207,7 +273,8 @@ void Backend::publishSession(const std::shared_ptr<Creation>& creation) {
         if (Result<void> published = creation->session->publish(); !published) {
           return std::move(published).error();
         }
-        return makeProfile(*services, *creation->session, creation->params.network, creation->params.resources);
+        return makeProfile(*services, *creation->session, creation->params.network, creation->params.resources,
+                           creation->cgroup);
       },
       [this, creation](Result<Profile> profile) {
         if (!profile) {
@@ -215,8 +282,9 @@ void Backend::publishSession(const std::shared_ptr<Creation>& creation) {
           return;
         }
         const std::string id = "h" + std::to_string(++lastHandle_);
-        HandleParts parts{std::move(creation->session), std::move(*profile), creation->params.network,
-                          creation->params.resources, std::move(creation->gatewaySocket)};
+        HandleParts parts{std::move(creation->session), std::move(*profile),
+                          creation->params.network,     creation->params.resources,
+                          std::move(creation->cgroup),  std::move(creation->gatewaySocket)};
         auto handle = std::make_shared<SessionHandle>(
             *services_, id, std::move(parts),
             [this, id](const GatewayFailure& failure) { hooks_.gatewayFailed(id, failure); });
@@ -225,15 +293,32 @@ void Backend::publishSession(const std::shared_ptr<Creation>& creation) {
           releaseStartupPages();
         }
         handles_.emplace(handle->id(), handle);
+        tellCreated(*creation, *handle);
         creation->done(CreateResult{handle->id(), *handle->captureState(), handle->grade()});
         creationOver();
       });
 }
 
+void Backend::tellCreated(const Creation& creation, const SessionHandle& handle) {
+  const bool attached = creation.params.state.has_value();
+  ++(attached ? services_->counts.attached : services_->counts.created);
+  logEvent(LogLevel::kInfo, attached ? "session-attached" : "session-created",
+           {{"handle", handle.id()},
+            {"session", handle.session()},
+            {"network", nameOf(creation.params.network.kind())},
+            {"durationMs", millisecondsSince(creation.began)}});
+}
+
 // What was staged is removed on a worker before the answer: whatever fails, nothing is left behind.
 void Backend::failCreation(const std::shared_ptr<Creation>& creation, Error error) {
   workers_.run(
-      Workers::Kind::kInternal, 0, [creation] { return creation->session.reset(), true; },
+      Workers::Kind::kInternal, 0,
+      [creation] {
+        creation->profile.reset();
+        creation->cgroup.reset();
+        creation->session.reset();
+        return true;
+      },
       [this, creation, error = std::move(error)](bool) mutable {
         creation->done(std::move(error));
         creationOver();
@@ -252,6 +337,34 @@ Result<std::shared_ptr<SessionHandle>> Backend::handle(std::string_view id) {
     return Error(ErrorKind::kNotFound, "There is no such handle").withHint("backend.create gives one.");
   }
   return found->second;
+}
+
+void Backend::addStats(SidecarStats& stats) const {
+  if (services_) {
+    stats.backend = services_->counts;
+    stats.warm = services_->warm.counts();
+  }
+  FullestHandle fullest(config_.maxConcurrentCommands);
+  std::vector<SessionHandle*> live;
+  for (const auto& [id, handle] : handles_) {
+    const GatewayWatch& gateway = handle->gatewayWatch();
+    for (std::size_t i = 0; i < kGatewayOutcomes; ++i) {
+      stats.gatewayOutcomes[i] += gateway.count(static_cast<GatewayOutcome>(i));
+    }
+    stats.liveGatewayRequests += gateway.requests.now();
+    fullest.see(handle->liveCommands(), handle->mostLive(), gateway);
+    if (handle->live()) {
+      live.push_back(handle.get());
+    }
+  }
+  stats.liveHandles = live.size();
+  for (const SessionHandle* handle : latest(std::move(live))) {
+    stats.handles.push_back(handle->stats());
+  }
+  fullest.addTo(stats.queues);
+  stats.queues.emplace_back("waitingLaunches", stats.warm.waiting);
+  stats.queues.emplace_back("endedProcesses", processes_.endedOnes());
+  stats.queues.emplace_back("endedProcessBytes", processes_.endedBytes());
 }
 
 void Backend::stopAll(std::function<void()> done) {

@@ -6,10 +6,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "backend/process_table.h"
 #include "backend/services.h"
 #include "backend/session_handle.h"
+#include "backend/stats.h"
 #include "rpc/cancellation.h"
 
 namespace stitchkit {
@@ -21,9 +23,9 @@ class Backend {
   struct Hooks {
     /// Makes a state directory that `initialize` names usable; for a sidecar that has given root up.
     std::function<Result<void>(const std::string&)> adoptStateDirectory;
-    /// The configuration is final: whatever still holds privileges ends now, and the warden of the guests begins. No
-    /// thread exists yet.
-    std::function<Result<std::shared_ptr<Warden>>()> beforeFirstUse;
+    /// The configuration is final: whatever still holds privileges ends now, and the warden of the guests begins, which
+    /// removes these control groups in the end. No thread exists yet.
+    std::function<Result<std::shared_ptr<Warden>>(std::vector<std::string> cgroups)> beforeFirstUse;
     /// A guest's request failed at its upstream.
     std::function<void(const std::string& handle, const GatewayFailure&)> gatewayFailed;
   };
@@ -37,6 +39,9 @@ class Backend {
                std::function<void(Result<PrewarmResult>)> done);
   void create(CreateParams params, const std::shared_ptr<Cancellation>& cancellation,
               std::function<void(Result<CreateResult>)> done);
+
+  /// Adds what it knows. Makes nothing: before the first use there is little to tell.
+  void addStats(SidecarStats& stats) const;
 
   /// NOT_FOUND for a name that was never given.
   Result<std::shared_ptr<SessionHandle>> handle(std::string_view id);
@@ -58,6 +63,7 @@ class Backend {
   void proveSession(const std::shared_ptr<Creation>& creation);
   void publishSession(const std::shared_ptr<Creation>& creation);
   void failCreation(const std::shared_ptr<Creation>& creation, Error error);
+  void tellCreated(const Creation& creation, const SessionHandle& handle);
   void creationOver();
   void stopHandles(std::function<void()> done);
 

@@ -197,10 +197,10 @@ std::optional<std::uint64_t> ceiling(const json::object& object, const char* nam
 }
 
 void resourcesOf(const json::object& object, Resources& out) {
-  for (const char* name : {"memoryBytes", "maxProcesses", "cpus"}) {
-    if (!out.unsupported && object.contains(name)) {
-      out.unsupported = name;
-    }
+  out.session.memoryBytes = ceiling(object, "memoryBytes");
+  out.session.processes = ceiling(object, "maxProcesses");
+  if (const json::value* cpus = object.if_contains("cpus")) {
+    out.session.cpus = cpus->to_number<double>();
   }
   out.tmpBytes = ceiling(object, "tmpBytes").value_or(out.tmpBytes);
   out.maxFileBytes = ceiling(object, "maxFileBytes");
@@ -214,6 +214,10 @@ Result<void> decode(json::object&, NoParams&) {
 }
 
 Result<void> decode(json::object& params, InitializeParams& out) {
+  if (const json::value* client = params.if_contains("client")) {
+    out.clientName = text(client->get_object(), "name");
+    out.clientVersion = text(client->get_object(), "version");
+  }
   const json::value* given = params.if_contains("backend");
   if (given == nullptr) {
     return {};

@@ -26,6 +26,14 @@ json::object base64(const std::string& bytes) {
   return {{"base64", encodeBase64(bytes)}};
 }
 
+// Says which limit of the session stood in the program's way.
+json::object withResource(json::object result, const std::string& resource) {
+  if (!resource.empty()) {
+    result["details"] = json::object{{"resource", resource}};
+  }
+  return result;
+}
+
 }  // namespace
 
 json::value encode(Done) {
@@ -97,9 +105,10 @@ json::value encode(RunResult result) {
   const auto channel = [&](const std::string& bytes) -> json::value {
     return result.base64 ? json::value(base64(bytes)) : json::value(toUtf8(bytes));
   };
-  return {{"exitCode", result.exitCode},
-          {"stdout", channel(result.standardOutput)},
-          {"stderr", channel(result.standardError)}};
+  return withResource({{"exitCode", result.exitCode},
+                       {"stdout", channel(result.standardOutput)},
+                       {"stderr", channel(result.standardError)}},
+                      result.resource);
 }
 
 json::value encode(ProcessStarted result) {
@@ -107,9 +116,10 @@ json::value encode(ProcessStarted result) {
 }
 
 json::value encode(ProcessResult result) {
-  return {{"exitCode", result.exitCode},
-          {"stdout", base64(result.standardOutput)},
-          {"stderr", base64(result.standardError)}};
+  return withResource({{"exitCode", result.exitCode},
+                       {"stdout", base64(result.standardOutput)},
+                       {"stderr", base64(result.standardError)}},
+                      result.resource);
 }
 
 json::value encode(PolicyResult result) {

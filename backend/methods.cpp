@@ -43,10 +43,11 @@ Error cancelledError() {
 // How a command ended, when that is not a result.
 Result<void> endError(const GuestOutcome& outcome) {
   const auto limit = [&](const char* message, const char* reason) {
-    return Error(ErrorKind::kLimit, message)
-        .withReason(reason)
-        .withDetail("stdout", head(outcome.standardOutput))
-        .withDetail("stderr", head(outcome.standardError));
+    Error error = Error(ErrorKind::kLimit, message)
+                      .withReason(reason)
+                      .withDetail("stdout", head(outcome.standardOutput))
+                      .withDetail("stderr", head(outcome.standardError));
+    return outcome.resource.empty() ? error : std::move(error).withDetail("resource", outcome.resource);
   };
   switch (outcome.cause) {
     case EndCause::kExited:
@@ -81,6 +82,16 @@ void addLifecycle(MethodTable& table, Backend& backend, const MethodSettings& se
   table.add<NoParams, Done>("shutdown", [&backend](const CallContext&, NoParams, const Reply<Done>& reply) {
     backend.stopAll([reply] { reply(Done{}); });
   });
+  table.add<NoParams, SidecarStats>(
+      "backend.stats", [&backend, settings](const CallContext&, NoParams, const Reply<SidecarStats>& reply) {
+        SidecarStats stats;
+        stats.process = processUse();
+        backend.addStats(stats);
+        if (settings.addStats) {
+          settings.addStats(stats);
+        }
+        reply(std::move(stats));
+      });
   table.add<TemplateParams, PrewarmResult>(
       "backend.prewarm", [&backend](const CallContext& call, TemplateParams params, Reply<PrewarmResult> reply) {
         backend.prewarm(std::move(params), call.cancellation, std::move(reply));
@@ -212,17 +223,18 @@ void addRun(MethodTable& table, Backend& backend) {
           reply(handle.error());
           return;
         }
-        auto guest = (*handle)->start(std::move(params.command), std::move(params.standardInput), {},
-                                      [reply, base64 = params.base64](Result<GuestOutcome> outcome) {
-                                        if (!outcome) {
-                                          reply(std::move(outcome).error());
-                                        } else if (Result<void> end = endError(*outcome); !end) {
-                                          reply(std::move(end).error());
-                                        } else {
-                                          reply(RunResult{outcome->exitCode, std::move(outcome->standardOutput),
-                                                          std::move(outcome->standardError), base64});
-                                        }
-                                      });
+        auto guest = (*handle)->start(
+            CommandKind::kRun, std::move(params.command), std::move(params.standardInput), {},
+            [reply, base64 = params.base64](Result<GuestOutcome> outcome) {
+              if (!outcome) {
+                reply(std::move(outcome).error());
+              } else if (Result<void> end = endError(*outcome); !end) {
+                reply(std::move(end).error());
+              } else {
+                reply(RunResult{outcome->exitCode, std::move(outcome->standardOutput),
+                                std::move(outcome->standardError), std::move(outcome->resource), base64});
+              }
+            });
         if (!guest) {
           reply(std::move(guest).error());
           return;
@@ -295,8 +307,8 @@ void addSpawn(MethodTable& table, Backend& backend, const MethodSettings& settin
           }
           backend.processes().ended(spawning->process, std::move(outcome));
         };
-        auto guest = (*handle)->start(std::move(params.command), std::move(params.standardInput), std::move(options),
-                                      completion);
+        auto guest = (*handle)->start(CommandKind::kSpawn, std::move(params.command), std::move(params.standardInput),
+                                      std::move(options), completion);
         if (!guest) {
           reply(std::move(guest).error());
           return;
@@ -342,7 +354,7 @@ void addProcessMethods(MethodTable& table, Backend& backend) {
           } else if (Result<void> end = endError(*outcome); !end) {
             reply(std::move(end).error());
           } else {
-            reply(ProcessResult{outcome->exitCode, outcome->standardOutput, outcome->standardError});
+            reply(ProcessResult{outcome->exitCode, outcome->standardOutput, outcome->standardError, outcome->resource});
           }
         });
       });
@@ -363,8 +375,11 @@ void addProcessMethods(MethodTable& table, Backend& backend) {
 void tellGatewayFailure(Peer& peer, const std::string& handle, const GatewayFailure& failure) {
   const Error& error = failure.error;
   if (!error.privateDetail.empty()) {
-    logLine(LogLevel::kInfo,
-            "gateway of " + handle + ", " + failure.origin + ": " + error.message + ": " + toUtf8(error.privateDetail));
+    logEvent(LogLevel::kInfo, "gateway-error",
+             {{"handle", handle},
+              {"origin", failure.origin},
+              {"code", wireCode(error.kind).name},
+              {"message", error.message + ": " + error.privateDetail}});
   }
   peer.notifyHost("gateway.error", {{"handle", handle},
                                     {"code", wireCode(error.kind).name},

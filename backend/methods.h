@@ -14,6 +14,8 @@ struct MethodSettings {
   std::size_t maxMessageBytes;
   /// Where `process.output` and `process.exit` go; asked at the time.
   std::function<Peer*()> peer;
+  /// Adds to `backend.stats` what the backend does not know: requests, log, and queues beside its own. May be empty.
+  std::function<void(SidecarStats&)> addStats = {};
 };
 
 /// `gateway.error` to the host, and a line with the private detail to the log.

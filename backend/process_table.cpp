@@ -60,6 +60,16 @@ void ProcessTable::ended(const std::shared_ptr<SpawnedProcess>& process, Result<
     reply(*process->outcome_);
   }
   forgetOldest();
+  mostEnded_.see(endedOnes_.size());
+  mostEndedBytes_.see(endedBytes_);
+}
+
+QueueState ProcessTable::endedOnes() const {
+  return {endedOnes_.size(), mostEnded_.value(), limits::kEndedProcesses};
+}
+
+QueueState ProcessTable::endedBytes() const {
+  return {endedBytes_, mostEndedBytes_.value(), limits::kEndedProcessBytes};
 }
 
 std::deque<std::shared_ptr<SpawnedProcess>>::iterator ProcessTable::oldestTold() {

@@ -13,6 +13,7 @@
 
 #include "backend/launch/guest.h"
 #include "rpc/base/error.h"
+#include "rpc/queue_state.h"
 
 namespace stitchkit {
 
@@ -55,6 +56,10 @@ class ProcessTable {
   Result<std::shared_ptr<SpawnedProcess>> find(std::string_view id) const;
   void ended(const std::shared_ptr<SpawnedProcess>& process, Result<GuestOutcome> outcome);
 
+  /// Ended processes whose result is kept, and their output.
+  [[nodiscard]] QueueState endedOnes() const;
+  [[nodiscard]] QueueState endedBytes() const;
+
  private:
   void forgetOldest();
   void letOutputGo();
@@ -64,6 +69,8 @@ class ProcessTable {
   std::unordered_map<std::string, std::shared_ptr<SpawnedProcess>> processes_;
   std::deque<std::shared_ptr<SpawnedProcess>> endedOnes_;  // oldest first
   std::size_t endedBytes_ = 0;
+  HighWater mostEnded_;
+  HighWater mostEndedBytes_;
   std::size_t last_ = 0;
 };
 

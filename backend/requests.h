@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "backend/cgroups/session_cgroup.h"
 #include "backend/launch/command_payload.h"
 #include "backend/storage/session_store.h"
 #include "codingtools/workspace_path.h"
@@ -24,6 +25,8 @@ struct Done {};
 
 /// What `initialize` sets; absent members leave the command line's word.
 struct InitializeParams {
+  std::string clientName;  ///< who the host is, for the log; "" when it does not say
+  std::string clientVersion;
   std::optional<std::string> stateDirectory;
   std::optional<std::string> name;
   std::optional<std::string> executable;
@@ -51,7 +54,7 @@ struct PrewarmResult {
 
 /// Ceilings; absent means none but the default.
 struct Resources {
-  std::optional<std::string> unsupported;  ///< the first named ceiling that cannot be enforced here
+  SessionLimits session;
   std::uint64_t tmpBytes = 0;
   std::optional<std::uint64_t> maxFileBytes;
   std::optional<std::uint64_t> maxOpenFiles;
@@ -134,6 +137,7 @@ struct RunResult {
   int exitCode;
   std::string standardOutput;
   std::string standardError;
+  std::string resource;  ///< GuestOutcome::resource
   bool base64;
 };
 
@@ -145,6 +149,7 @@ struct ProcessResult {
   int exitCode;
   std::string standardOutput;
   std::string standardError;
+  std::string resource;  ///< GuestOutcome::resource
 };
 
 struct PolicyResult {

@@ -2,9 +2,12 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+
+#include "backend/launch/system_call_filter.h"
 
 namespace stitchkit {
 namespace {
@@ -18,15 +21,17 @@ std::string realResolvConf() {
 
 }  // namespace
 
-BackendServices::BackendServices(AsioLoop& ownLoop, Workers& ownWorkers, BackendConfig settled)
+BackendServices::BackendServices(AsioLoop& ownLoop, Workers& ownWorkers, BackendConfig settled, CgroupTree ownCgroups)
     : loop(ownLoop),
       workers(ownWorkers),
       config(std::move(settled)),
+      cgroups(std::move(ownCgroups)),
       layout(config.stateDirectory, config.name),
-      templates(layout),
-      sessions(layout),
+      templates(layout, config.durability),
+      sessions(layout, config.durability),
       system(probeSystemLayout()),
-      support(config.stateDirectory + "/support"),
+      supportDirectory(config.stateDirectory + "/support"),
+      support(supportDirectory),
       gateway(config.gateway),
       warm(loop.context(), static_cast<std::size_t>(config.warmLaunches)) {}
 
@@ -35,7 +40,8 @@ Result<UniqueFd> openGatewaySocket(const StoredSession& session) {
 }
 
 Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& services, const StoredSession& session,
-                                                           const NetworkPolicy& policy, const Resources& resources) {
+                                                           const NetworkPolicy& policy, const Resources& resources,
+                                                           std::shared_ptr<SessionCgroup> cgroup) {
   Result<SupportPaths> support = services.support.ensure();
   if (!support) {
     return std::move(support).error();
@@ -43,6 +49,10 @@ Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& serv
   struct stat workspace {};
   if (::fstat(session.workspace().descriptor(), &workspace) != 0) {
     return internalError("The workspace cannot be used", "fstat", errno);
+  }
+  const Result<std::string>& systemCalls = systemCallFilter();
+  if (!systemCalls) {
+    return systemCalls.error();
   }
   LaunchProfile profile;
   profile.workspace = session.workspacePath();
@@ -53,11 +63,39 @@ Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& serv
   profile.resolvConf = policy.kind() == NetworkPolicy::Kind::kAllowAll ? realResolvConf() : std::string();
   profile.tmpBytes = resources.tmpBytes;
   profile.softOpenFiles = services.config.softOpenFiles;
+  profile.systemCalls = *systemCalls;
   profile.coverKernel = services.config.staysRoot;
   profile.system = services.system;
   return std::make_shared<const PreparedProfile>(services.config.bubblewrap, profile,
                                                  DirectoryIdentity{workspace.st_dev, workspace.st_ino},
-                                                 services.config.warden.get());
+                                                 services.config.warden.get(), std::move(cgroup));
+}
+
+Result<void> checkEnforceable(const CgroupTree& cgroups, const SessionLimits& limits) {
+  for (const auto& [controller, wanted] : {std::pair{CgroupController::kMemory, limits.memoryBytes.has_value()},
+                                           std::pair{CgroupController::kProcesses, limits.processes.has_value()},
+                                           std::pair{CgroupController::kCpu, limits.cpus.has_value()}}) {
+    if (wanted && !cgroups.supports(controller)) {
+      const std::string name = resourceName(controller);
+      return Error(ErrorKind::kUnavailable, "The ceiling " + name + " cannot be enforced on this machine")
+          .withReason("no-cgroup")
+          .withDetail("resource", name)
+          .withHint(
+              "It takes a control group that the sidecar may use: start it as root, or in a delegated one "
+              "(systemd-run --user --scope -p Delegate=yes), or name one with --cgroup. Or leave it out.");
+    }
+  }
+  return {};
+}
+
+Result<std::shared_ptr<SessionCgroup>> makeCgroup(BackendServices& services, const StoredSession& session,
+                                                  SessionLimits limits) {
+  constexpr std::size_t kNamedDigits = 16;
+  static std::atomic<std::uint64_t> number = 0;
+  limits.processes = limits.processes.value_or(limits::kSessionProcesses);
+  // A handle on a session may begin while the launches of the one before it still end.
+  return services.cgroups.makeSession(
+      session.state().sessionId.substr(0, kNamedDigits) + "-" + std::to_string(++number), limits);
 }
 
 Grade gradeOf(const BackendServices& services, const NetworkPolicy& policy) {

@@ -18,6 +18,17 @@ Error endedByStop() {
   return Error(ErrorKind::kStopped, "The handle was stopped");
 }
 
+/// A file that a guest has opened, and may have made: by whatever name, all of its file system is made durable.
+Result<void> overwrite(const StoredSession& session, int file, std::string_view content) {
+  if (Result<void> written = overwriteRegular(file, content); !written) {
+    return written;
+  }
+  if (const int error = session.staging().durability().settleTree(file); error != 0) {
+    return internalError("The change could not be made durable", "sync", error);
+  }
+  return {};
+}
+
 }  // namespace
 
 // One operation, from the request to its answer.
@@ -173,8 +184,10 @@ void SessionFiles::write(const WorkspacePath& path, std::string bytes,
           }
           self->onWorker<void>(
               content->size(), work,
-              [content, file = std::make_shared<UniqueFd>(std::move(*fd))](
-                  const StoredSession&, const std::stop_token&) { return overwriteRegular(file->get(), *content); },
+              [content, file = std::make_shared<UniqueFd>(std::move(*fd))](const StoredSession& session,
+                                                                           const std::stop_token&) {
+                return overwrite(session, file->get(), *content);
+              },
               finished);
         });
       },
@@ -196,7 +209,7 @@ void SessionFiles::remove(const WorkspacePath& path, const std::shared_ptr<Cance
   onWorker<void>(
       0, work,
       [path](const StoredSession& session, const std::stop_token& token) {
-        return session.workspace().removeTree(path, token);
+        return session.workspace().removeTree(path, token, session.staging().durability());
       },
       [self, work, path, finished](Result<void> result) {
         if (result || !isSymlink(result.error())) {

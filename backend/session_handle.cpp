@@ -7,11 +7,20 @@
 #include <utility>
 
 #include "backend/launch/guest_file_operation.h"
+#include "backend/launch/sandbox_process.h"
+#include "rpc/base/log.h"
 
 namespace stitchkit {
 namespace {
 
 constexpr std::chrono::seconds kProbeTimeout{30};
+
+CommandLaunch launchOf(const std::shared_ptr<SandboxProcess>& taken) {
+  if (!taken) {
+    return CommandLaunch::kCold;
+  }
+  return taken->ready() ? CommandLaunch::kWarm : CommandLaunch::kWarming;
+}
 
 Error stoppedError() {
   return Error(ErrorKind::kStopped, "The handle was stopped")
@@ -25,18 +34,20 @@ void proveIsolation(BackendServices& services, const PreparedProfile& profile,
   GuestOpenRequest request;
   request.path = "/workspace";
   request.flags = O_RDONLY | O_DIRECTORY;
-  openInGuest(services.loop.context(), profile, request, kProbeTimeout,
-              [session, done = std::move(done)](Result<UniqueFd> directory) {
-                if (directory) {
-                  done({});
-                } else if (directory.error().kind == ErrorKind::kUnavailable) {
-                  done(std::move(directory).error());
-                } else {
-                  const Error cause = directory.error();
-                  done(Error(ErrorKind::kUnavailable, "Isolation could not be established")
-                           .withPrivate("probe: " + cause.message + " " + cause.privateDetail));
-                }
-              });
+  openInGuest(
+      services.loop.context(), profile, request, kProbeTimeout,
+      [session, done = std::move(done)](Result<UniqueFd> directory) {
+        if (directory) {
+          done({});
+        } else if (directory.error().kind == ErrorKind::kUnavailable || directory.error().kind == ErrorKind::kLimit) {
+          done(std::move(directory).error());
+        } else {
+          const Error cause = directory.error();
+          done(Error(ErrorKind::kUnavailable, "Isolation could not be established")
+                   .withReason("set-up-failed")
+                   .withPrivate("probe: " + cause.message + " " + cause.privateDetail));
+        }
+      });
 }
 
 SessionHandle::SessionHandle(BackendServices& services, std::string id, HandleParts parts,
@@ -46,10 +57,13 @@ SessionHandle::SessionHandle(BackendServices& services, std::string id, HandlePa
       state_(parts.session->state()),
       session_(std::move(parts.session)),
       profile_(std::move(parts.profile)),
+      cgroup_(std::move(parts.cgroup)),
       warm_(services.warm.pool(profile_)),
       policy_(parts.policy),
       resources_(std::move(parts.resources)),
-      gateway_(services.loop, services.gateway, std::move(parts.gatewaySocket), policy_, std::move(onGatewayFailure)),
+      gatewayWatch_(std::make_shared<GatewayWatch>(id_, state_.sessionId)),
+      gateway_(services.loop, services.gateway, std::move(parts.gatewaySocket), policy_, gatewayWatch_,
+               std::move(onGatewayFailure)),
       files_(std::make_shared<SessionFiles>(
           services, session_, [this] { return profile_; }, [this] { finishStopWhenQuiet(); })) {}
 
@@ -67,8 +81,20 @@ Result<void> SessionHandle::usable() const {
   return {};
 }
 
-Result<std::shared_ptr<Guest>> SessionHandle::start(Command command, std::string standardInput, GuestOptions options,
-                                                    Guest::Completion completion) {
+HandleStats SessionHandle::stats() const {
+  return {id_,
+          state_.sessionId,
+          live_.size(),
+          nextGuest_,
+          warm_->waiting(),
+          gatewayWatch_->requests.now(),
+          gatewayWatch_->total(),
+          cgroup_ ? cgroup_->counts() : CgroupCounts{},
+          cgroup_ ? cgroup_->memoryBytes() : std::nullopt};
+}
+
+Result<std::shared_ptr<Guest>> SessionHandle::start(CommandKind kind, Command command, std::string standardInput,
+                                                    GuestOptions options, Guest::Completion completion) {
   if (stage_ != Stage::kLive) {
     return stoppedError();
   }
@@ -86,23 +112,38 @@ Result<std::shared_ptr<Guest>> SessionHandle::start(Command command, std::string
   }
   command.maxFileBytes = resources_.maxFileBytes;
   command.maxOpenFiles = resources_.maxOpenFiles;
+  if (!services_.cgroups.supports(CgroupController::kProcesses)) {
+    command.maxProcesses = limits::kSessionProcesses;
+  }
   const std::uint64_t number = ++nextGuest_;
   WarmPool::Taken taken = warm_->take();
+  CommandWatch watch(services_.counts.commands, kind, launchOf(taken.sandbox), command);
   options.sandbox = std::move(taken.sandbox);
   auto guest = Guest::start(services_.loop.context(), *profile_, std::move(command), std::move(standardInput),
                             std::move(options),
-                            [self = shared_from_this(), number, command = taken.command,
-                             completion = std::move(completion)](Result<GuestOutcome> outcome) {
+                            [self = shared_from_this(), number, command = taken.command, watch,
+                             completion = std::move(completion)](Result<GuestOutcome> outcome) mutable {
                               self->live_.erase(number);
+                              watch.ended(outcome);
                               completion(std::move(outcome));
                               self->warm_->ended(command);
+                              self->tellCommand(watch);
                               self->finishStopWhenQuiet();
                             });
   live_.emplace(number, guest);
+  mostLive_.see(live_.size());
   if (outputPaused_) {
     guest->pauseOutput();
   }
   return guest;
+}
+
+// When its answer is on the way.
+void SessionHandle::tellCommand(const CommandWatch& watch) {
+  if (logEnabled(LogLevel::kInfo)) {
+    boost::asio::post(services_.loop.context(),
+                      [self = shared_from_this(), watch] { watch.writeLine(self->id_, self->state_.sessionId); });
+  }
 }
 
 std::shared_ptr<ToolSession> SessionHandle::tools() {
@@ -110,7 +151,8 @@ std::shared_ptr<ToolSession> SessionHandle::tools() {
     const auto weak = weak_from_this();
     tools_ = std::make_shared<SessionTools>(
         session_, SessionTools::Hooks{[weak](Command command, Guest::Completion completion) {
-                                        return weak.lock()->start(std::move(command), {}, {}, std::move(completion));
+                                        return weak.lock()->start(CommandKind::kTool, std::move(command), {}, {},
+                                                                  std::move(completion));
                                       },
                                       [weak] { return weak.lock()->grade(); },
                                       [weak] {
@@ -142,7 +184,8 @@ void SessionHandle::probe(std::function<void(Grade)> done) {
       done(self->grade());
     } else {
       Grade grade;
-      grade.unavailable = proven.error().message;
+      const Error& error = proven.error();
+      grade.unavailable = error.reason.empty() ? error.message : error.reason + ": " + error.message;
       done(std::move(grade));
     }
     --self->probes_;
@@ -177,8 +220,8 @@ void SessionHandle::setNetworkPolicy(NetworkPolicy policy, std::function<void(Re
   };
   services_.workers.run(
       Workers::Kind::kInternal, 0,
-      [this, self = shared_from_this(), session = session_, policy] {
-        return makeProfile(services_, *session, policy, resources_);
+      [this, self = shared_from_this(), session = session_, policy, cgroup = cgroup_] {
+        return makeProfile(services_, *session, policy, resources_, cgroup);
       },
       [self = shared_from_this(), policy, finish](Result<std::shared_ptr<const PreparedProfile>> profile) {
         if (!profile) {
@@ -199,12 +242,14 @@ void SessionHandle::setNetworkPolicy(NetworkPolicy policy, std::function<void(Re
 // Guests of the old profile are gone, and what they had in flight ends before the new policy is answered.
 void SessionHandle::setProvenPolicy(std::shared_ptr<const PreparedProfile> profile, const NetworkPolicy& policy,
                                     std::function<void(Result<Grade>)> finish) {
-  gateway_.setPolicy(policy,
-                     [self = shared_from_this(), profile = std::move(profile), policy, finish = std::move(finish)] {
-                       self->profile_ = profile;
-                       self->policy_ = policy;
-                       finish(self->grade());
-                     });
+  gateway_.setPolicy(
+      policy, [self = shared_from_this(), profile = std::move(profile), policy, finish = std::move(finish)] {
+        self->profile_ = profile;
+        self->policy_ = policy;
+        logEvent(LogLevel::kInfo, "policy-changed",
+                 {{"handle", self->id_}, {"session", self->state_.sessionId}, {"network", nameOf(policy.kind())}});
+        finish(self->grade());
+      });
 }
 
 void SessionHandle::stop(Done done) {
@@ -274,6 +319,9 @@ void SessionHandle::finishStopWhenQuiet() {
 
 void SessionHandle::onReleased(Result<void> removed, bool wasRemoval) {
   releasing_ = false;
+  profile_.reset();
+  cgroup_.reset();
+  const bool wasStopped = stage_ == Stage::kStopped;
   stage_ = wasRemoval && removed ? Stage::kDeleted : Stage::kStopped;
   for (auto& waiter : std::exchange(stopWaiters_, {})) {
     waiter({});
@@ -285,8 +333,24 @@ void SessionHandle::onReleased(Result<void> removed, bool wasRemoval) {
   } else if (!removeWaiters_.empty()) {
     removeStopped();
   }
+  tellEnd(wasStopped);
   // When the answers are on their way.
   boost::asio::post(services_.loop.context(), [warm = warm_] { warm->end(); });
+}
+
+void SessionHandle::tellEnd(bool wasStopped) {
+  BackendCounts& counts = services_.counts;
+  counts.stopped += wasStopped ? 0 : 1;
+  const bool deleted = stage_ == Stage::kDeleted;
+  counts.deleted += deleted ? 1 : 0;
+  if (wasStopped && !deleted) {
+    return;  // a delete that was refused
+  }
+  logEvent(LogLevel::kInfo, deleted ? "session-deleted" : "session-stopped",
+           {{"handle", id_},
+            {"session", state_.sessionId},
+            {"commands", nextGuest_},
+            {"gatewayRequests", gatewayWatch_->total()}});
 }
 
 void SessionHandle::removeStopped() {

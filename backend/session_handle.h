@@ -12,6 +12,7 @@
 #include "backend/services.h"
 #include "backend/session_files.h"
 #include "backend/session_tools.h"
+#include "backend/stats.h"
 
 namespace stitchkit {
 
@@ -21,6 +22,7 @@ struct HandleParts {
   std::shared_ptr<const PreparedProfile> profile;
   NetworkPolicy policy;
   Resources resources;
+  std::shared_ptr<SessionCgroup> cgroup;  ///< nullptr: nothing is limited by one
   UniqueFd gatewaySocket;
 };
 
@@ -42,10 +44,19 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   /// For the coding tools; it lives on after a stop and then says so.
   [[nodiscard]] std::shared_ptr<ToolSession> tools();
 
+  [[nodiscard]] const std::string& session() const { return state_.sessionId; }
+  /// Not stopped yet.
+  [[nodiscard]] bool live() const { return stage_ == Stage::kLive || stage_ == Stage::kStopping; }
+  [[nodiscard]] std::size_t liveCommands() const { return live_.size(); }
+  /// For `backend.stats`; reads a few files of the kernel's where resources are limited.
+  [[nodiscard]] HandleStats stats() const;
+  [[nodiscard]] const GatewayWatch& gatewayWatch() const { return *gatewayWatch_; }
+  [[nodiscard]] const HighWater& mostLive() const { return mostLive_; }
+
   /// Starts a command. SANDBOX_STOPPED, or SANDBOX_BUSY at the limit of live commands or while the policy changes.
   /// `completion` is called when nothing of the command is left.
-  Result<std::shared_ptr<Guest>> start(Command command, std::string standardInput, GuestOptions options,
-                                       Guest::Completion completion);
+  Result<std::shared_ptr<Guest>> start(CommandKind kind, Command command, std::string standardInput,
+                                       GuestOptions options, Guest::Completion completion);
 
   /// Launches a guest that does nothing but show that it is where it should be.
   void probe(std::function<void(Grade)> done);
@@ -67,6 +78,8 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   void setProvenPolicy(std::shared_ptr<const PreparedProfile> profile, const NetworkPolicy& policy,
                        std::function<void(Result<Grade>)> finish);
   void beginStop();
+  void tellCommand(const CommandWatch& watch);
+  void tellEnd(bool wasStopped);
   void finishStopWhenQuiet();
   void onReleased(Result<void> removed, bool wasRemoval);
   void removeStopped();
@@ -74,17 +87,20 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   BackendServices& services_;
   std::string id_;
   SessionState state_;
-  std::shared_ptr<StoredSession> session_;  // until the stop has finished
-  std::shared_ptr<const PreparedProfile> profile_;
+  std::shared_ptr<StoredSession> session_;          // until the stop has finished
+  std::shared_ptr<const PreparedProfile> profile_;  // until then as well: it keeps the control groups
+  std::shared_ptr<SessionCgroup> cgroup_;
   std::shared_ptr<WarmPool> warm_;
   NetworkPolicy policy_;
   Resources resources_;
+  std::shared_ptr<GatewayWatch> gatewayWatch_;
   Gateway gateway_;
   bool gatewayOpen_ = true;
   std::shared_ptr<SessionFiles> files_;
   std::shared_ptr<SessionTools> tools_;  // once somebody asked for it
   std::unordered_map<std::uint64_t, std::shared_ptr<Guest>> live_;
-  std::uint64_t nextGuest_ = 0;
+  std::uint64_t nextGuest_ = 0;  // the number of commands so far
+  HighWater mostLive_;
   std::size_t probes_ = 0;
   bool policyChanging_ = false;
   bool outputPaused_ = false;

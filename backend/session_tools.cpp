@@ -40,7 +40,7 @@ struct SessionTools::Kept {
   explicit Kept(std::shared_ptr<StoredSession> owned)
       : session(std::move(owned)),
         directory(::openat(session->workspace().descriptor(), "..", O_PATH | O_DIRECTORY | O_CLOEXEC)),
-        artifacts(directory.get()) {}
+        artifacts(directory.get(), session->staging()) {}
 
   std::shared_ptr<StoredSession> session;
   UniqueFd directory;
@@ -121,7 +121,7 @@ void SessionTools::run(const std::shared_ptr<ToolWork>& work, ToolCommand comman
       done(toolSessionStopped());
     } else {
       done(ToolCommandEnd{outcomeOf(outcome->cause), outcome->exitCode, std::move(outcome->standardOutput),
-                          std::move(outcome->standardError)});
+                          std::move(outcome->standardError), std::move(outcome->resource)});
     }
   };
   Result<std::shared_ptr<Guest>> guest = hooks_.start(commandOf(std::move(command)), completion);

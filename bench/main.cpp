@@ -20,12 +20,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kHelp =
-    "Usage: sandbox-bench [--sidecar PROGRAM] [--quick] [--warm | --gateway | --client]\n"
+    "Usage: sandbox-bench [--sidecar PROGRAM] [--quick] [--warm | --gateway | --client | --hogs]\n"
     "  --sidecar PROGRAM  what to measure (default: stitchkit-sandbox beside this program)\n"
     "  --quick            a tenth of the rounds and of the soak, to see that it works\n"
     "  --warm             the rows of commands and of launches that wait for them, and no others\n"
     "  --gateway          the rows of the gateway, and no others\n"
     "  --client           the rows of the JavaScript client, and no others\n"
+    "  --hogs             the rows of sessions that take all they can get, and no others\n"
     "Started by root, everything runs as nobody. Files go below TMPDIR (default /tmp) and are removed.\n";
 
 std::vector<Row> allRows(Setting& setting) {
@@ -36,7 +37,7 @@ std::vector<Row> allRows(Setting& setting) {
   for (const auto& row : {residentRow, startRow, readRow, writeRow}) {
     rows.push_back(row(setting));
   }
-  for (const auto& several : {warmRows, mebibyteRows, toolRows, gatewayRows, clientRows}) {
+  for (const auto& several : {warmRows, mebibyteRows, toolRows, gatewayRows, clientRows, hogRows}) {
     add(several(setting));
   }
   for (const auto& row : {pipelineRow, templateRow, soakRow}) {
@@ -61,6 +62,8 @@ std::optional<Options> parseOptions(int argc, char** argv) {
       options.rows = warmRows;
     } else if (std::strcmp(argv[i], "--gateway") == 0) {
       options.rows = gatewayRows;
+    } else if (std::strcmp(argv[i], "--hogs") == 0) {
+      options.rows = hogRows;
     } else if (std::strcmp(argv[i], "--client") == 0) {
       options.rows = clientRows;
     } else if (std::strcmp(argv[i], "--sidecar") == 0 && i + 1 < argc) {
@@ -75,7 +78,11 @@ std::optional<Options> parseOptions(int argc, char** argv) {
 // What an ordinary user has to get at. The client's modules: its manifest makes them ECMAScript modules.
 std::vector<fs::path> lent(const fs::path& sidecar) {
   const fs::path sources = SANDBOX_SOURCES;
-  std::vector<fs::path> all{sidecar, SANDBOX_HTTP_CLIENT, SANDBOX_HOSTILE_CLIENT, sources / "client" / "package.json",
+  std::vector<fs::path> all{sidecar,
+                            SANDBOX_HTTP_CLIENT,
+                            SANDBOX_HOSTILE_CLIENT,
+                            SANDBOX_RESOURCE_HOG,
+                            sources / "client" / "package.json",
                             sources / "client" / "src"};
   for (const char* script :
        {"client_host.mjs", "guest_launcher.mjs", "node_launcher.mjs", "raw_lines.mjs", "timed_actions.mjs"}) {
@@ -111,7 +118,8 @@ void measure(const Options& options) {
                   coldSession,
                   direct,
                   node,
-                  launcher ? &*launcher : nullptr};
+                  launcher ? &*launcher : nullptr,
+                  home.cgroups()};
 
   const std::vector<Row> rows = options.rows(setting);
   sidecar.end();

@@ -1,6 +1,7 @@
 // The rows of the table, one function each. What they measure and their targets: README.md, Figures.
 #pragma once
 
+#include "backend/cgroups/cgroup_delegation.h"
 #include "bench/direct_launch.h"
 #include "bench/node_script.h"
 #include "bench/sidecar.h"
@@ -33,6 +34,7 @@ struct Setting {
   DirectLaunch& direct;
   std::string nodeProgram;  ///< "": there is no Node.js here
   NodeScript* node;         ///< node_launcher.mjs; nullptr without Node.js
+  const CgroupDelegation& cgroups;
 };
 
 /// Makes a template and a session of it under deny-all; the handle.
@@ -47,6 +49,8 @@ Row startRow(Setting& setting);
 Row runRow(Setting& setting);
 /// That one, and commands that find one ready, in a sidecar of their own; what waiting launches cost.
 std::vector<Row> warmRows(Setting& setting);
+/// What the filter of system calls and the limits of a session add to such a command.
+Row limitsRow(Setting& setting);
 Row readRow(Setting& setting);
 Row writeRow(Setting& setting);
 /// Writing and reading, over pipes and over sockets.
@@ -59,6 +63,8 @@ std::vector<Row> toolRows(Setting& setting);
 std::vector<Row> gatewayRows(Setting& setting);
 /// The JavaScript client, in a sidecar of its own; without figures where there is no Node.js.
 std::vector<Row> clientRows(Setting& setting);
+/// A command beside a session that takes all it can get, in a sidecar of their own.
+std::vector<Row> hogRows(Setting& setting);
 Row soakRow(Setting& setting);
 
 }  // namespace stitchkit::bench

@@ -168,6 +168,7 @@ std::vector<Row> warmRows(Setting& setting) {
   std::vector<Row> rows{runRow(setting)};
   WarmSidecar warm(setting);
   addOneByOne(setting, warm, &rows);
+  rows.push_back(limitsRow(setting));
   rows.push_back(toolRow(setting, warm));
   rows.push_back(inARowRow(setting, warm));
   rows.push_back(togetherRow(setting, warm));

@@ -47,6 +47,11 @@ json Sidecar::call(std::string_view method, const json& params) {
   return json::parse(exchange(requestLine(method, params))).at("result");
 }
 
+json Sidecar::answer(std::string_view method, const json& params) {
+  channel_.send(requestLine(method, params));
+  return json::parse(channel_.receive());
+}
+
 void Sidecar::end() {
   channel_.closeInput();
   if (const int code = child_.wait(); code != 0) {

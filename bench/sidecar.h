@@ -31,6 +31,8 @@ class Sidecar {
   std::string_view exchange(std::string_view line);
   /// The `result` of one request.
   nlohmann::json call(std::string_view method, const nlohmann::json& params);
+  /// The whole answer to one, an error too.
+  nlohmann::json answer(std::string_view method, const nlohmann::json& params);
   /// Ends the input and waits. Throws unless the sidecar exits with 0.
   void end();
 

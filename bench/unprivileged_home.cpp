@@ -51,6 +51,11 @@ UnprivilegedHome::UnprivilegedHome(const std::vector<fs::path>& programs) {
       }
     }
   }
+  CgroupRequest cgroups;
+  if (geteuid() == 0) {
+    cgroups.owner = CgroupOwner{kNobody, kNobody};
+  }
+  cgroups_ = delegateCgroups(cgroups);
   if (geteuid() == 0) {
     check(chown(path_.c_str(), kNobody, kNobody), "chown");
     check(setgroups(0, nullptr), "setgroups");

@@ -1,6 +1,8 @@
 // Gives up root, so that everything in the table runs as one ordinary user and pays the same.
 #pragma once
 
+#include "backend/cgroups/cgroup_delegation.h"
+
 #include <filesystem>
 #include <vector>
 
@@ -18,9 +20,12 @@ class UnprivilegedHome {
   ~UnprivilegedHome();
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+  /// Where it may make control groups, and sidecars that it starts.
+  [[nodiscard]] const CgroupDelegation& cgroups() const noexcept { return cgroups_; }
 
  private:
   std::filesystem::path path_;
+  CgroupDelegation cgroups_;
 };
 
 }  // namespace stitchkit::bench

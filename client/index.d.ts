@@ -102,6 +102,11 @@ export interface SandboxCommand {
   maxOutputBytes?: number | undefined;
 }
 
+/** A limit of the session that stood in the command's way. */
+export interface SandboxResultDetails {
+  resource: 'memory' | 'processes';
+}
+
 export interface SandboxRunOptions {
   /** Aborting kills the command; the call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
@@ -110,7 +115,12 @@ export interface SandboxRunOptions {
 
 export interface SandboxProcess {
   /** Output as bytes once the command has ended. Rejects like `run` does. */
-  readonly result: Promise<{ exitCode: number; stdout: Uint8Array; stderr: Uint8Array }>;
+  readonly result: Promise<{
+    exitCode: number;
+    stdout: Uint8Array;
+    stderr: Uint8Array;
+    details?: SandboxResultDetails;
+  }>;
   /** Output as it comes, from the beginning for each reader; ends, or throws, as `result` does. */
   readonly stdout: AsyncIterable<Uint8Array>;
   readonly stderr: AsyncIterable<Uint8Array>;
@@ -135,7 +145,7 @@ export interface SandboxSession {
   run(
     command: SandboxCommand,
     options?: SandboxRunOptions,
-  ): Promise<{ exitCode: number; stdout: string; stderr: string }>;
+  ): Promise<{ exitCode: number; stdout: string; stderr: string; details?: SandboxResultDetails }>;
   /** SANDBOX_BUSY while commands live. */
   setNetworkPolicy(policy: SandboxNetworkPolicy): Promise<void>;
 }
@@ -171,8 +181,62 @@ export interface SandboxBackend {
   }): Promise<SandboxHandle>;
 }
 
+/** How full a bounded queue is, in items or in bytes. */
+export interface SidecarQueue {
+  depth: number;
+  /** The most that it has held since the start. */
+  highWater: number;
+  /** Where further ones wait or are refused. */
+  limit: number;
+}
+
+/** `backend.stats`; `rpc.discover` describes each member. */
+export interface SidecarStats {
+  uptimeMs: number;
+  sessions: { live: number; created: number; attached: number; stopped: number; deleted: number };
+  commands: {
+    live: number;
+    highWater: number;
+    started: number;
+    ended: Record<'exited' | 'deadline' | 'output-budget' | 'cancelled' | 'stopped' | 'failed', number>;
+    launches: Record<'warm' | 'warming' | 'cold', number>;
+    /** Those whose result has a `resource`. */
+    limited: Record<'memory' | 'processes', number>;
+  };
+  warmLaunches: { waiting: number; starting: number; made: number; failed: number };
+  /** `errors` by `code`. */
+  requests: { ended: number; errors: Record<string, number> };
+  gateway: {
+    live: number;
+    ended: Record<
+      'answered' | 'denied' | 'malformed' | 'busy' | 'upstream-failed' | 'guest-gone' | 'ended',
+      number
+    >;
+  };
+  memory: { residentBytes: number; peakBytes: number };
+  threads: number;
+  openFiles: { open: number; limit: number };
+  log: { written: number; dropped: number; suppressed: number };
+  queues: Record<string, SidecarQueue>;
+  handles: {
+    handle: string;
+    session: string;
+    liveCommands: number;
+    startedCommands: number;
+    waitingLaunches: number;
+    liveGatewayRequests: number;
+    endedGatewayRequests: number;
+    memoryKills: number;
+    refusedProcesses: number;
+    /** Of its guests together, where memory is limited. */
+    memoryBytes?: number;
+  }[];
+}
+
 /** The sidecar runs from the first `prewarm` or `create` to `close`; it does not keep an idle host alive. */
 export interface SidecarSandboxBackend extends SandboxBackend {
+  /** What the sidecar does and has done; undefined while none runs: asking starts none. */
+  stats(): Promise<SidecarStats | undefined>;
   /**
    * Stops all handles, then ends the sidecar; kills it when that takes longer than `closeTimeoutMs`. Later calls get
    * SANDBOX_STOPPED.

@@ -23,9 +23,9 @@ namespace {
 // A file's name is its number; `next` is a file whose size is the number of the latest, so that one that was evicted is
 // not given out again. An artifact is its request, a newline (JSON text holds none), and the content.
 constexpr const char* kDirectory = "artifacts";
-constexpr const char* kUnfinished = "unfinished";
 constexpr const char* kLatest = "latest";
 constexpr std::string_view kPrefix = "artifact-";
+constexpr unsigned kArtifactMode = 0600;
 constexpr std::size_t kMaxRequestBytes = 1024UL * 1024;
 
 struct Stored {
@@ -51,9 +51,10 @@ Error storeError(int error, const char* operation) {
                                             : internalError("The artifact could not be kept", operation, error);
 }
 
-Result<UniqueFd> openDirectory(int session) {
-  if (::mkdirat(session, kDirectory, 0700) != 0 && errno != EEXIST) {
-    return storeError(errno, "mkdir artifacts");
+Result<UniqueFd> openDirectory(int session, const StagingDirectory& staging) {
+  int error = ::mkdirat(session, kDirectory, 0700) == 0 ? staging.settleEntries(session) : errno;
+  if (error != 0 && error != EEXIST) {
+    return storeError(error, "mkdir artifacts");
   }
   OpenOutcome opened = openSegment(session, kDirectory, O_RDONLY | O_DIRECTORY);
   if (!opened.fd) {
@@ -91,7 +92,8 @@ std::uint64_t latestNumber(int directory, const std::vector<Stored>& stored) {
 }
 
 /// Removes the oldest until `bytes` more fit; what is removed is noted first, so that no number is used again.
-Result<void> makeRoom(int directory, const std::vector<Stored>& stored, std::uint64_t bytes) {
+Result<void> makeRoom(int directory, const StagingDirectory& staging, const std::vector<Stored>& stored,
+                      std::uint64_t bytes) {
   std::uint64_t total = bytes;
   for (const Stored& entry : stored) {
     total += entry.bytes;
@@ -102,6 +104,11 @@ Result<void> makeRoom(int directory, const std::vector<Stored>& stored, std::uin
   const OpenOutcome latest = openSegment(directory, kLatest, O_WRONLY | O_CREAT, 0600);
   if (!latest.fd || ::ftruncate(latest.fd.get(), static_cast<off_t>(latestNumber(directory, stored))) != 0) {
     return storeError(latest.fd ? errno : latest.error, "note the latest artifact");
+  }
+  int error = staging.durability().settleFile(latest.fd.get());
+  error = error == 0 ? staging.settleEntries(directory) : error;
+  if (error != 0) {
+    return storeError(error, "note the latest artifact");
   }
   for (const Stored& entry : stored) {
     if (total <= ArtifactStore::kMaxTotalBytes) {
@@ -116,21 +123,12 @@ Result<void> makeRoom(int directory, const std::vector<Stored>& stored, std::uin
 }
 
 /// 0 or errno.
-int writeWhole(int directory, const std::string& name, std::string_view request, std::string_view content) {
-  const OpenOutcome made = openSegment(directory, kUnfinished, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  if (!made.fd) {
-    return made.error;
-  }
-  int error = writeAll(made.fd.get(), request);
-  error = error == 0 ? writeAll(made.fd.get(), "\n") : error;
-  error = error == 0 ? writeAll(made.fd.get(), content) : error;
-  if (error == 0 && ::renameat(directory, kUnfinished, directory, name.c_str()) != 0) {
-    error = errno;
-  }
-  if (error != 0) {
-    ::unlinkat(directory, kUnfinished, 0);
-  }
-  return error;
+int writeWhole(int directory, StagingDirectory& staging, const std::string& name, std::string_view request,
+               std::string_view content) {
+  StagingDirectory::Made staged = staging.make();
+  int error = staged.file ? staged.file->write({request, "\n", content}, kArtifactMode) : staged.error;
+  error = error == 0 ? staged.file->moveTo(directory, name, true) : error;
+  return error == 0 ? staged.file->settleName(directory) : error;
 }
 
 /// Reads the request and finds the content behind it.
@@ -158,7 +156,7 @@ Result<std::string> ArtifactStore::write(std::string_view content, std::string_v
     return Error(ErrorKind::kLimit, "The artifact is too large").withReason("storage");
   }
   const std::lock_guard lock(writing_);
-  const Result<UniqueFd> directory = openDirectory(session_);
+  const Result<UniqueFd> directory = openDirectory(session_, staging_);
   if (!directory) {
     return directory.error();
   }
@@ -167,10 +165,10 @@ Result<std::string> ArtifactStore::write(std::string_view content, std::string_v
     return stored.error();
   }
   const std::uint64_t number = latestNumber(directory->get(), *stored) + 1;
-  if (Result<void> room = makeRoom(directory->get(), *stored, bytes); !room) {
+  if (Result<void> room = makeRoom(directory->get(), staging_, *stored, bytes); !room) {
     return std::move(room).error();
   }
-  if (const int error = writeWhole(directory->get(), std::to_string(number), request, content); error != 0) {
+  if (const int error = writeWhole(directory->get(), staging_, std::to_string(number), request, content); error != 0) {
     return storeError(error, "write an artifact");
   }
   return std::string(kPrefix) + std::to_string(number);

@@ -1,6 +1,7 @@
 // The sidecar's own store of long command output: durable with its session and out of every guest's reach.
 #pragma once
 
+#include "codingtools/staging_directory.h"
 #include "rpc/base/error.h"
 #include "rpc/base/unique_fd.h"
 
@@ -23,14 +24,14 @@ struct OpenedArtifact {
 };
 
 /// A directory that no guest can reach, made with the first artifact. At most kMaxTotalBytes of files: the oldest go
-/// first. A file appears whole; what a kill left half-written is removed by the next write. Thread-safe within one
+/// first. A file appears whole, and as durable as the staging directory says. Thread-safe within one
 /// process, which owns the session's lease; blocks on the disk.
 class ArtifactStore {
  public:
   static constexpr std::uint64_t kMaxTotalBytes = 64ULL * 1024 * 1024;
 
-  /// `session` is the session's directory; it is not owned and outlives the store.
-  explicit ArtifactStore(int session) : session_(session) {}
+  /// `session` is the session's directory; it is not owned. Both outlive the store.
+  ArtifactStore(int session, StagingDirectory& staging) : session_(session), staging_(staging) {}
 
   /// @return the reference, `artifact-1` and so on, never used twice in a session's life. kLimit for more than fits or
   /// a full disk.
@@ -41,6 +42,7 @@ class ArtifactStore {
 
  private:
   int session_;
+  StagingDirectory& staging_;
   std::mutex writing_;
 };
 

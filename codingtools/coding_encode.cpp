@@ -151,6 +151,9 @@ json::value encode(const RunCommandOutput& result) {
   if (result.artifact) {
     object["artifact"] = artifactOf(*result.artifact);
   }
+  if (!result.resource.empty()) {
+    object["details"] = json::object{{"resource", result.resource}};
+  }
   return object;
 }
 

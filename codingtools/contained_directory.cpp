@@ -78,15 +78,22 @@ int makeDirectory(int parent, const char* name) {
   return ::chmod(self.c_str(), (status.st_mode & 07000U) | kDirectoryMode) == 0 ? 0 : errno;
 }
 
-OpenOutcome openOrMake(int parent, const std::string& name) {
+OpenOutcome openOrMake(int parent, const std::string& name, const StagingDirectory& staging) {
   OpenOutcome opened = openSegment(parent, name.c_str(), O_PATH | O_DIRECTORY);
   for (int attempt = 0; opened.error == ENOENT && attempt < kMaxMakeAttempts; ++attempt) {
-    if (const int error = makeDirectory(parent, name.c_str()); error != 0) {
+    int error = makeDirectory(parent, name.c_str());
+    error = error == 0 ? staging.settleEntries(parent) : error;
+    if (error != 0) {
       return {UniqueFd(), error};
     }
     opened = openSegment(parent, name.c_str(), O_PATH | O_DIRECTORY);
   }
   return opened;
+}
+
+Error notDurable(int error) {
+  return error == ENOSPC || error == EDQUOT ? fileError(error, "force to the disk")
+                                            : internalError("The change could not be made durable", "sync", error);
 }
 
 }  // namespace
@@ -110,13 +117,13 @@ Result<ContainedDirectory> ContainedDirectory::adopt(UniqueFd directory) {
   return ContainedDirectory(std::move(directory));
 }
 
-Result<UniqueFd> ContainedDirectory::makeDirectories(const WorkspacePath& path) const {
+Result<UniqueFd> ContainedDirectory::makeDirectories(const WorkspacePath& path, const StagingDirectory& staging) const {
   const std::string& relative = path.relative();
   UniqueFd current;
   for (std::size_t begin = 0;;) {
     const std::size_t end = relative.find('/', begin);
     const std::string name = relative.substr(begin, end == std::string::npos ? end : end - begin);
-    OpenOutcome step = openOrMake(current ? current.get() : directory_.get(), name);
+    OpenOutcome step = openOrMake(current ? current.get() : directory_.get(), name, staging);
     if (!step.fd) {
       return fileError(step.error, "make directory");
     }
@@ -128,14 +135,15 @@ Result<UniqueFd> ContainedDirectory::makeDirectories(const WorkspacePath& path) 
   }
 }
 
-Result<UniqueFd> ContainedDirectory::openParent(const WorkspacePath& path, Parents parents) const {
+Result<UniqueFd> ContainedDirectory::openParent(const WorkspacePath& path, Parents parents,
+                                                const StagingDirectory& staging) const {
   if (path.tooLong()) {
     return fileError(ENAMETOOLONG, "check");
   }
   const WorkspacePath parent = path.parent();
   OpenOutcome opened = openBeneath(directory_.get(), parent.relative(), O_PATH | O_DIRECTORY);
   if (opened.error == ENOENT && parents == Parents::kCreate && !parent.isRoot()) {
-    return makeDirectories(parent);
+    return makeDirectories(parent, staging);
   }
   if (!opened.fd) {
     return fileError(opened.error, "open parent");
@@ -168,7 +176,7 @@ Result<ReplacedFile> ContainedDirectory::replaceFile(const WorkspacePath& path, 
   if (path.isRoot()) {
     return fileError(EISDIR, "check");
   }
-  Result<UniqueFd> parent = openParent(path, parents);
+  Result<UniqueFd> parent = openParent(path, parents, staging);
   if (!parent) {
     return parent.error();
   }
@@ -183,7 +191,7 @@ Result<ReplacedFile> ContainedDirectory::replaceFile(const WorkspacePath& path, 
   }
   StagingDirectory::Made staged = staging.make();
   const mode_t mode = replacing == Replacing::kWhole ? target->mode : target->mode & 01777U;
-  int error = staged.file ? staged.file->write(bytes, mode) : staged.error;
+  int error = staged.file ? staged.file->write({bytes}, mode) : staged.error;
   if (error != 0) {
     // The staging directory is ours: only a lack of space is the caller's business.
     return error == ENOSPC || error == EDQUOT ? fileError(error, "stage")
@@ -192,15 +200,23 @@ Result<ReplacedFile> ContainedDirectory::replaceFile(const WorkspacePath& path, 
   error = staged.file->moveTo(parent->get(), name, mayReplace);
   if ((error == EACCES || error == EPERM) && target->writable && replacing == Replacing::kAsWriting) {
     const Result<void> overwritten = overwriteRegular(target->writable.get(), bytes);
-    return overwritten ? Result<ReplacedFile>(ReplacedFile()) : overwritten.error();
+    error = overwritten ? staging.durability().settleFile(target->writable.get()) : 0;
+    if (!overwritten || error != 0) {
+      return overwritten ? notDurable(error) : overwritten.error();
+    }
+    return ReplacedFile();
   }
   if (error != 0) {
     return fileError(error, "renameat");
   }
+  if (error = staged.file->settleName(parent->get()); error != 0) {
+    return notDurable(error);
+  }
   return ReplacedFile(std::move(target->writable), staged.file->takeFile());
 }
 
-Result<void> ContainedDirectory::removeTree(const WorkspacePath& path, const std::stop_token& stop) const {
+Result<void> ContainedDirectory::removeTree(const WorkspacePath& path, const std::stop_token& stop,
+                                            const Durability& durability) const {
   if (path.isRoot()) {
     return fileError(EBUSY, "check");
   }
@@ -214,7 +230,11 @@ Result<void> ContainedDirectory::removeTree(const WorkspacePath& path, const std
   if (!parent.fd) {
     return fileError(parent.error, "open parent");
   }
-  return removeEntry(parent.fd.get(), std::string(path.name()).c_str(), stop);
+  if (Result<void> removed = removeEntry(parent.fd.get(), std::string(path.name()).c_str(), stop); !removed) {
+    return removed;
+  }
+  const int error = durability.settleEntries(parent.fd.get(), parent.fd.get());
+  return error == 0 ? Result<void>() : notDurable(error);
 }
 
 }  // namespace stitchkit

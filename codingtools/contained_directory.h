@@ -1,6 +1,7 @@
 // A directory as a capability: whoever holds one can reach what is inside, and nothing else.
 #pragma once
 
+#include "codingtools/durability.h"
 #include "codingtools/staging_directory.h"
 #include "codingtools/workspace_path.h"
 #include "rpc/base/error.h"
@@ -73,6 +74,7 @@ class ContainedDirectory {
   /// 0755, whatever the umask. An existing file keeps its permissions and must be writable. It is replaced, so that its
   /// other hard links keep the old content, but for what `replacing` says. Directories made on the way stay when the
   /// write fails later.
+  /// As durable as `staging` says; where that fails the file is there all the same, and the error is kInternal.
   /// @return what the caller shall settle() once the answer is out.
   [[nodiscard]] Result<ReplacedFile> replaceFile(const WorkspacePath& path, std::string_view bytes, Parents parents,
                                                  StagingDirectory& staging, const ExpectedTarget& expected = {},
@@ -80,13 +82,15 @@ class ContainedDirectory {
 
   /// Removes the file, link or tree (remove_tree.h). A missing path is fine, and so is one below a file, as for
   /// `rm -rf`; the root is refused with EBUSY.
-  [[nodiscard]] Result<void> removeTree(const WorkspacePath& path, const std::stop_token& stop = {}) const;
+  [[nodiscard]] Result<void> removeTree(const WorkspacePath& path, const std::stop_token& stop = {},
+                                        const Durability& durability = {}) const;
 
  private:
   explicit ContainedDirectory(UniqueFd directory) : directory_(std::move(directory)) {}
 
-  [[nodiscard]] Result<UniqueFd> openParent(const WorkspacePath& path, Parents parents) const;
-  [[nodiscard]] Result<UniqueFd> makeDirectories(const WorkspacePath& path) const;
+  [[nodiscard]] Result<UniqueFd> openParent(const WorkspacePath& path, Parents parents,
+                                            const StagingDirectory& staging) const;
+  [[nodiscard]] Result<UniqueFd> makeDirectories(const WorkspacePath& path, const StagingDirectory& staging) const;
 
   UniqueFd directory_;
 };

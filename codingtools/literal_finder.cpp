@@ -33,6 +33,9 @@ constexpr std::array<std::uint8_t, 256> makeRarities() {
 constexpr auto kRarities = makeRarities();
 
 std::size_t findByParts(std::string_view text, std::size_t from, const std::string& needle) noexcept {
+  if (text.empty()) {
+    return needle.empty() ? from : std::string_view::npos;  // it may have no address, which memmem() must not get
+  }
   const void* const found = ::memmem(text.data() + from, text.size() - from, needle.data(), needle.size());
   return found == nullptr ? std::string_view::npos
                           : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());

@@ -91,6 +91,7 @@ RunCommandOutput outputFor(const RunCommandInput& input, const ToolCommandEnd& e
   RunCommandOutput output;
   output.executable = input.executable;
   output.outcome = outcomeName(end.outcome);
+  output.resource = end.resource;
   if (end.outcome == ToolCommandEnd::Outcome::kExited) {
     output.exitCode = end.exitCode;
   } else {

@@ -43,6 +43,7 @@ struct RunCommandOutput {
   std::string standardOutput;
   std::string standardError;
   const char* outcome = "";
+  std::string resource;  ///< ToolCommandEnd::resource
   std::optional<KeptOutput> artifact;
 };
 

@@ -23,7 +23,10 @@ constexpr off_t kPreparedBytes = 4096;
 }  // namespace
 
 StagedFile::StagedFile(StagedFile&& other) noexcept
-    : directory_(other.directory_), name_(std::exchange(other.name_, {})), file_(std::move(other.file_)) {}
+    : directory_(other.directory_),
+      name_(std::exchange(other.name_, {})),
+      file_(std::move(other.file_)),
+      durability_(other.durability_) {}
 
 StagedFile::~StagedFile() {
   if (!name_.empty()) {
@@ -31,10 +34,20 @@ StagedFile::~StagedFile() {
   }
 }
 
-int StagedFile::write(std::string_view bytes, unsigned mode) {
-  // An empty file gives prepared space back.
-  const int error = bytes.empty() ? (::ftruncate(file_.get(), 0) == 0 ? 0 : errno) : writeAll(file_.get(), bytes);
-  return error == 0 && ::fchmod(file_.get(), mode) != 0 ? errno : error;
+int StagedFile::write(std::initializer_list<std::string_view> parts, unsigned mode) {
+  int error = 0;
+  bool empty = true;
+  for (const std::string_view part : parts) {
+    empty = empty && part.empty();
+    error = error == 0 && !part.empty() ? writeAll(file_.get(), part) : error;
+  }
+  if (empty && ::ftruncate(file_.get(), 0) != 0) {  // gives prepared space back
+    return errno;
+  }
+  if (error == 0 && ::fchmod(file_.get(), mode) != 0) {
+    return errno;
+  }
+  return error == 0 ? durability_.settleFile(file_.get()) : error;
 }
 
 int StagedFile::moveTo(int parent, const std::string& name, bool mayReplace) {
@@ -71,7 +84,7 @@ StagingDirectory::Made StagingDirectory::make() {
   if (!opened.fd) {
     return {std::nullopt, opened.error};
   }
-  return {StagedFile(directory_.get(), std::move(name), std::move(opened.fd)), 0};
+  return {StagedFile(directory_.get(), std::move(name), std::move(opened.fd), durability_), 0};
 }
 
 void StagingDirectory::prepare() {

@@ -1,10 +1,12 @@
 // Where files become complete before they are moved into a workspace.
 #pragma once
 
+#include "codingtools/durability.h"
 #include "rpc/base/unique_fd.h"
 
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -17,17 +19,19 @@ namespace stitchkit {
 /// end is removed.
 class StagedFile {
  public:
-  StagedFile(int directory, std::string name, UniqueFd file)
-      : directory_(directory), name_(std::move(name)), file_(std::move(file)) {}
+  StagedFile(int directory, std::string name, UniqueFd file, Durability durability)
+      : directory_(directory), name_(std::move(name)), file_(std::move(file)), durability_(durability) {}
   StagedFile(StagedFile&& other) noexcept;
   StagedFile& operator=(StagedFile&&) = delete;
   ~StagedFile();
 
-  /// The whole content. 0 or errno.
-  int write(std::string_view bytes, unsigned mode);
+  /// The whole content, in parts that follow each other; as durable as is asked for. 0 or errno.
+  int write(std::initializer_list<std::string_view> parts, unsigned mode);
   /// 0 or errno. The staging directory's name for it is gone then. Without `mayReplace` whatever stands there is
   /// EEXIST.
   int moveTo(int parent, const std::string& name, bool mayReplace);
+  /// After moveTo(): makes the name that it has in `parent` as durable as is asked for. 0 or errno.
+  [[nodiscard]] int settleName(int parent) const { return durability_.settleEntries(parent, file_.get()); }
   /// The open file; nothing more can be written then.
   UniqueFd takeFile() { return std::move(file_); }
 
@@ -35,6 +39,7 @@ class StagedFile {
   int directory_;
   std::string name_;  ///< empty when it was moved away
   UniqueFd file_;
+  Durability durability_;
 };
 
 /// What a replacement leaves to do when nobody waits any more.
@@ -58,7 +63,15 @@ class ReplacedFile {
 class StagingDirectory {
  public:
   /// Takes a descriptor of a directory, O_PATH or not.
-  explicit StagingDirectory(UniqueFd directory) : directory_(std::move(directory)) {}
+  explicit StagingDirectory(UniqueFd directory, Durability durability = {})
+      : directory_(std::move(directory)), durability_(durability) {}
+
+  [[nodiscard]] const Durability& durability() const noexcept { return durability_; }
+
+  /// The entries of a directory on this file system, as durable as is asked for. 0 or errno.
+  [[nodiscard]] int settleEntries(int directory) const {
+    return durability_.settleEntries(directory, directory_.get());
+  }
 
   struct Made {
     std::optional<StagedFile> file;
@@ -75,6 +88,7 @@ class StagingDirectory {
   std::string nextName() { return "write-" + std::to_string(counter_.fetch_add(1, std::memory_order_relaxed)); }
 
   UniqueFd directory_;
+  Durability durability_;
   std::atomic<std::uint64_t> counter_{0};
   std::mutex mutex_;
   std::string spare_;  ///< guarded by mutex_: the name of what prepare() made, or empty

@@ -33,6 +33,7 @@ struct ToolCommandEnd {
   int exitCode = 0;  ///< of one that exited; 128+n when signal n ended it
   std::string standardOutput;
   std::string standardError;
+  std::string resource = {};  ///< "memory" or "processes": the session's limit that stood in its way; "" for none
 };
 
 /// What is enforced (PROTOCOL.md, section 4).

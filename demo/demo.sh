@@ -38,8 +38,8 @@ show() {
 
 # What is written to descriptor 4 the sidecar reads; what it answers comes from descriptor 3.
 start() {
-  printf '\n$ stitchkit-sandbox --serial --state-dir STATE\n'
-  "$sidecar" --serial --state-dir "$home/state" <"$home/requests" >"$home/answers" &
+  printf '\n$ stitchkit-sandbox --serial --log-level warning --state-dir STATE\n'
+  "$sidecar" --serial --log-level warning --state-dir "$home/state" <"$home/requests" >"$home/answers" &
   process=$!
   exec 4>"$home/requests" 3<"$home/answers"
   id=0

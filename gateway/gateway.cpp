@@ -74,7 +74,8 @@ Result<UniqueFd> listenInDirectory(const std::string& directory, const std::stri
   return socket;
 }
 
-Gateway::Gateway(Loop& loop, GatewayThreads& threads, UniqueFd listening, NetworkPolicy policy, OnFailure onFailure)
+Gateway::Gateway(Loop& loop, GatewayThreads& threads, UniqueFd listening, NetworkPolicy policy,
+                 std::shared_ptr<GatewayWatch> watch, OnFailure onFailure)
     : loop_(loop), places_(threads.places()) {
   places_.handleOpened();
   const auto slots = std::make_shared<RequestSlots>();
@@ -82,7 +83,8 @@ Gateway::Gateway(Loop& loop, GatewayThreads& threads, UniqueFd listening, Networ
     loop.post([onFailure, failure = std::move(failure)] { onFailure(failure); });
   };
   for (std::size_t i = 0; i < threads.count(); ++i) {
-    parts_.push_back(std::make_shared<GatewayCore>(threads.settings(i), places_, slots, threads.count(), policy, tell));
+    parts_.push_back(
+        std::make_shared<GatewayCore>(threads.settings(i), places_, slots, watch, threads.count(), policy, tell));
   }
   auto socket = std::make_shared<UniqueFd>(std::move(listening));
   std::vector<std::weak_ptr<GatewayCore>> parts(parts_.begin(), parts_.end());

@@ -58,8 +58,9 @@ class Gateway {
  public:
   using OnFailure = std::function<void(const GatewayFailure&)>;
 
-  /// @param listening of listenInDirectory().
-  Gateway(Loop& loop, GatewayThreads& threads, UniqueFd listening, NetworkPolicy policy, OnFailure onFailure);
+  /// @param listening of listenInDirectory(). @param watch sees what guests ask.
+  Gateway(Loop& loop, GatewayThreads& threads, UniqueFd listening, NetworkPolicy policy,
+          std::shared_ptr<GatewayWatch> watch, OnFailure onFailure);
 
   /// Ends what is in flight; when `done` is called no request of the former policy will send another byte.
   void setPolicy(NetworkPolicy policy, std::function<void()> done);

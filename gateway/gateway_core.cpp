@@ -20,11 +20,12 @@ constexpr std::chrono::milliseconds kFailureStep{100};
 }  // namespace
 
 GatewayCore::GatewayCore(const UpstreamSettings& settings, const ConnectionPlaces& places,
-                         std::shared_ptr<RequestSlots> slots, std::size_t share, NetworkPolicy policy,
-                         OnFailure onFailure)
+                         std::shared_ptr<RequestSlots> slots, std::shared_ptr<GatewayWatch> watch, std::size_t share,
+                         NetworkPolicy policy, OnFailure onFailure)
     : settings_(settings),
       places_(places),
       slots_(std::move(slots)),
+      watch_(std::move(watch)),
       share_(share),
       policy_(std::make_shared<const ServedPolicy>(std::move(policy))),
       onFailure_(std::move(onFailure)),
@@ -89,10 +90,13 @@ void GatewayCore::serve(UniqueFd guest) {
     begin(std::move(guest));
   } else if (waiting_.size() < places_.perHandle() / share_) {
     waiting_.push_back(std::move(guest));
+    watch_->waitingConnections.add(1);
     lookForRoom();
   } else {
     const std::string busy = guestResponse(busyRefusal(), false, false);
     ::send(guest.get(), busy.data(), busy.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    watch_->ended(
+        {.status = busyRefusal().status, .began = std::chrono::steady_clock::now(), .outcome = GatewayOutcome::kBusy});
   }
 }
 
@@ -106,6 +110,7 @@ void GatewayCore::begin(UniqueFd guest) {
   [[maybe_unused]] const int owned = guest.release();
   auto connection = std::make_shared<GuestConnection>(shared_from_this(), std::move(socket));
   connections_.insert(connection);
+  watch_->connections.add(1);
   connection->start();
 }
 
@@ -120,6 +125,7 @@ void GatewayCore::lookForRoom() {
     while (!self->waiting_.empty() && self->makeRoom()) {
       UniqueFd guest = std::move(self->waiting_.front());
       self->waiting_.pop_front();
+      self->watch_->waitingConnections.subtract(1);
       self->begin(std::move(guest));
     }
     if (!self->waiting_.empty()) {
@@ -226,7 +232,7 @@ void GatewayCore::watchPool() {
 }
 
 void GatewayCore::remove(const std::shared_ptr<GuestConnection>& connection) {
-  connections_.erase(connection);
+  watch_->connections.subtract(connections_.erase(connection));
   if (lookingForRoom_) {
     roomTimer_.cancel();  // now
   }
@@ -249,6 +255,7 @@ void GatewayCore::close() {
 }
 
 void GatewayCore::endAll() {
+  watch_->waitingConnections.subtract(waiting_.size());
   waiting_.clear();
   const auto connections = connections_;
   for (const auto& connection : connections) {

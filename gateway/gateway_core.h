@@ -14,6 +14,7 @@
 
 #include "gateway/body_budget.h"
 #include "gateway/connection_places.h"
+#include "gateway/gateway_watch.h"
 #include "gateway/request_slots.h"
 #include "gateway/upstream_call.h"
 #include "rpc/base/unique_fd.h"
@@ -27,9 +28,9 @@ class GatewayCore : public std::enable_shared_from_this<GatewayCore> {
  public:
   using OnFailure = std::function<void(GatewayFailure)>;
 
-  /// @param slots the handle's; @param share of the handle's ceilings that falls to this part: one in so many.
+  /// @param slots, watch: the handle's; @param share of the handle's ceilings that falls to this part: one in so many.
   GatewayCore(const UpstreamSettings& settings, const ConnectionPlaces& places, std::shared_ptr<RequestSlots> slots,
-              std::size_t share, NetworkPolicy policy, OnFailure onFailure);
+              std::shared_ptr<GatewayWatch> watch, std::size_t share, NetworkPolicy policy, OnFailure onFailure);
 
   /// Accepts connections and deals them out.
   /// @param listening a listening Unix socket. @param parts all of the handle's, this one among them.
@@ -48,6 +49,7 @@ class GatewayCore : public std::enable_shared_from_this<GatewayCore> {
   [[nodiscard]] const std::shared_ptr<const ServedPolicy>& policy() const { return policy_; }
   [[nodiscard]] BodyBudget& bodies() { return bodies_; }
   [[nodiscard]] RequestSlots& slots() { return *slots_; }
+  [[nodiscard]] GatewayWatch& watch() { return *watch_; }
   /// @return false while the host does not read, or has just been told of many failures; then resume() of `owner` is
   /// called later, if it is still there.
   bool mayCall(const std::shared_ptr<GuestConnection>& owner);
@@ -72,6 +74,7 @@ class GatewayCore : public std::enable_shared_from_this<GatewayCore> {
   const UpstreamSettings& settings_;
   const ConnectionPlaces& places_;
   std::shared_ptr<RequestSlots> slots_;
+  std::shared_ptr<GatewayWatch> watch_;
   std::size_t share_;
   std::shared_ptr<const ServedPolicy> policy_;
   OnFailure onFailure_;

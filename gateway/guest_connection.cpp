@@ -18,6 +18,18 @@ GatewayClock::time_point inMs(GatewayClock::time_point from, std::int64_t millis
   return from + std::chrono::milliseconds(milliseconds);
 }
 
+GatewayOutcome outcomeOf(const Refusal& refusal) {
+  switch (refusal.status) {
+    case 403:
+    case 502:
+      return GatewayOutcome::kDenied;
+    case 503:
+      return GatewayOutcome::kBusy;
+    default:
+      return GatewayOutcome::kMalformed;
+  }
+}
+
 }  // namespace
 
 GuestConnection::GuestConnection(std::shared_ptr<GatewayCore> core, GuestSocket::Socket socket)
@@ -53,7 +65,7 @@ void GuestConnection::read() {
   std::string_view bytes;
   switch (socket_.look(buffer.data(), bytes)) {
     case GuestSocket::Look::kEnd:
-      end();
+      end(GatewayOutcome::kGuestGone);
       break;
     case GuestSocket::Look::kNothing:
       socket_.waitForBytes();
@@ -106,6 +118,8 @@ bool GuestConnection::consume(std::string_view bytes) {
 // @return whether the request goes on now.
 bool GuestConnection::onHeader() {
   GuestRequest& request = fence_->request();
+  asked_ = true;
+  method_ = request.method;
   setDeadline(inMs(began_, limits::kGatewayRequestMs));
   auto judged = admit(request, core_->policy()->policy());
   const auto* refusal = std::get_if<Refusal>(&judged);
@@ -129,6 +143,7 @@ bool GuestConnection::onHeader() {
       refuse(busyRefusal(), request.keepAlive && !request.hasBody());
       return false;
     }
+    core_->watch().requests.add(1);
   }
   fence_->admitBody(admission_->rule->maxRequestBytes);
   if (fence_->state() == RequestFence::State::kBody && request.expectsContinue) {
@@ -168,7 +183,7 @@ bool GuestConnection::bodyMayGrow() {
   const std::uint64_t share = fence_->request().contentLength.value_or(admission_->rule->maxRequestBytes);
   const auto granted = [weak = weak_from_this(), share] {
     const auto self = weak.lock();
-    self->heldBytes_ = share;
+    self->takeBytes(share);
     boost::asio::post(self->core_->context(), [self] {
       if (self->phase_ == Phase::kHeld) {
         self->readOn();
@@ -176,7 +191,7 @@ bool GuestConnection::bodyMayGrow() {
     });
   };
   if (core_->bodies().take(this, share, granted)) {
-    heldBytes_ = share;
+    takeBytes(share);
     return true;
   }
   hold();
@@ -193,6 +208,7 @@ void GuestConnection::hold() {
 void GuestConnection::beginCall() {
   phase_ = Phase::kCalling;
   const bool keepAlive = fence_->request().keepAlive;
+  bodyBytes_ = fence_->request().body.size();
   call_ = core_->makeCall(
       {std::move(fence_->request()), *admission_, core_->policy(), inMs(began_, limits::kGatewayRequestMs), keepAlive});
   watched_ = false;
@@ -204,6 +220,9 @@ void GuestConnection::beginCall() {
 void GuestConnection::onAnswer(CallResult result, bool keepAlive) {
   call_.reset();
   core_->watchPool();
+  answer_ = {.status = result.status,
+             .responseBytes = result.bodyBytes,
+             .outcome = result.failure ? GatewayOutcome::kUpstreamFailed : GatewayOutcome::kAnswered};
   if (result.failure) {
     core_->tell(std::move(*result.failure));
   }
@@ -221,6 +240,8 @@ void GuestConnection::onAnswer(CallResult result, bool keepAlive) {
 void GuestConnection::refuse(const Refusal& refusal, bool keepAlive) {
   phase_ = Phase::kWriting;
   keepAlive_ = keepAlive;
+  asked_ = true;
+  answer_ = {.status = refusal.status, .responseBytes = refusal.body.size(), .outcome = outcomeOf(refusal)};
   setDeadline(inMs(GatewayClock::now(), limits::kGatewayLingerMs));
   write(guestResponse(refusal, fence_->request().method == "HEAD", keepAlive), &GuestConnection::requestDone);
 }
@@ -232,7 +253,7 @@ void GuestConnection::write(std::string bytes, void (GuestConnection::*then)()) 
       (this->*then)();
       break;
     case GuestSocket::Sent::kGuestGone:
-      end();
+      end(GatewayOutcome::kGuestGone);
       break;
     case GuestSocket::Sent::kLater:
       break;
@@ -244,7 +265,25 @@ void GuestConnection::onWritten() {
   (this->*afterWrite_)();
 }
 
+// While the rule that it fell under is there.
+void GuestConnection::report(GatewayOutcome outcome) {
+  if (!std::exchange(asked_, false)) {
+    return;
+  }
+  answer_.outcome = outcome;
+  answer_.method = method_;
+  answer_.rule = admission_ ? admission_->rule : nullptr;
+  answer_.host = admission_ ? std::string_view() : fence_->request().first("host");
+  answer_.requestBytes = bodyBytes_;
+  answer_.began = began_;
+  core_->watch().ended(answer_);
+  answer_ = {};
+  method_.clear();
+  bodyBytes_ = 0;
+}
+
 void GuestConnection::requestDone() {
+  report(answer_.outcome);
   giveBack();
   admission_.reset();
   if (!keepAlive_) {
@@ -270,24 +309,33 @@ void GuestConnection::drop() {
   bool ended = false;
   dropped_ += socket_.dropBytes(ended);
   if (ended || dropped_ > limits::kGatewayLingerBytes) {
-    end();
+    end(GatewayOutcome::kGuestGone);
   } else {
     socket_.waitForBytes();
   }
 }
 
+void GuestConnection::takeBytes(std::uint64_t bytes) {
+  heldBytes_ = bytes;
+  core_->watch().heldBodyBytes.add(bytes);
+}
+
 void GuestConnection::giveBack() {
   if (std::exchange(hasSlot_, false)) {
     core_->slots().giveBack();
+    core_->watch().requests.subtract(1);
   }
+  core_->watch().heldBodyBytes.subtract(heldBytes_);
   core_->bodies().giveBack(this, std::exchange(heldBytes_, 0));
 }
 
-void GuestConnection::end() {
+void GuestConnection::end(GatewayOutcome how) {
   if (phase_ == Phase::kEnded) {
     return;
   }
   phase_ = Phase::kEnded;
+  answer_ = {};  // that it did not get, or not whole
+  report(how);
   const auto self = shared_from_this();
   timer_.cancel();
   socket_.close();
@@ -332,7 +380,7 @@ void GuestConnection::onTimer() {
   } else if ((phase_ == Phase::kReading || phase_ == Phase::kHeld) && !fence_->untouched()) {
     refuse(framingRefusal(408), false);
   } else {
-    end();
+    end(GatewayOutcome::kGuestGone);
   }
 }
 

@@ -23,7 +23,7 @@ class GuestConnection : public std::enable_shared_from_this<GuestConnection>, pr
 
   void start();
   /// Closes at once; what is under way for it is cancelled.
-  void end();
+  void end() { end(GatewayOutcome::kEnded); }
   /// Goes on after mayCall() said no.
   void resume();
   /// Between two requests, with nothing of the next one in the socket; since when.
@@ -41,8 +41,9 @@ class GuestConnection : public std::enable_shared_from_this<GuestConnection>, pr
 
   void onReadable() override;
   void onWritten() override;
-  void onGuestGone() override { end(); }
+  void onGuestGone() override { end(GatewayOutcome::kGuestGone); }
 
+  void end(GatewayOutcome how);
   void read();
   void drop();
   bool consume(std::string_view bytes);
@@ -56,7 +57,9 @@ class GuestConnection : public std::enable_shared_from_this<GuestConnection>, pr
   void write(std::string bytes, void (GuestConnection::*then)());
   void readOn();
   void requestDone();
+  void report(GatewayOutcome outcome);
   void linger();
+  void takeBytes(std::uint64_t bytes);
   void giveBack();
   void setDeadline(GatewayClock::time_point deadline);
   void arm();
@@ -74,7 +77,11 @@ class GuestConnection : public std::enable_shared_from_this<GuestConnection>, pr
   GatewayClock::time_point armedFor_;
   bool armed_ = false;
   void (GuestConnection::*afterWrite_)() = nullptr;
-  bool keepAlive_ = false;  // once the response is out
+  bool keepAlive_ = false;       // once the response is out
+  bool asked_ = false;           // a request is under way that is to be reported
+  std::string method_;           // its method, which the call takes away
+  std::uint64_t bodyBytes_ = 0;  // and its body's length
+  GatewayRecord answer_;         // what the guest is being answered
   bool hasSlot_ = false;
   bool watched_ = false;         // whether the guest leaves during a call
   std::uint64_t heldBytes_ = 0;  // of the budget for bodies

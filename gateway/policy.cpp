@@ -297,4 +297,16 @@ bool operator==(const NetworkPolicy& a, const NetworkPolicy& b) {
   return a.list_->rules == b.list_->rules;
 }
 
+std::string_view nameOf(NetworkPolicy::Kind kind) {
+  switch (kind) {
+    case NetworkPolicy::Kind::kDenyAll:
+      return "deny-all";
+    case NetworkPolicy::Kind::kAllowAll:
+      return "allow-all";
+    case NetworkPolicy::Kind::kAllowList:
+      return "allow-list";
+  }
+  return "";
+}
+
 }  // namespace stitchkit

@@ -91,4 +91,7 @@ class NetworkPolicy {
   std::shared_ptr<const AllowList> list_;
 };
 
+/// `deny-all`, `allow-all`, or `allow-list`.
+std::string_view nameOf(NetworkPolicy::Kind kind);
+
 }  // namespace stitchkit

@@ -236,7 +236,11 @@ void UpstreamCall::answered() {
   if (!withoutReflections(response, rule_, parts_.policy->redactor())) {
     failed(Error(ErrorKind::kNetworkDenied, "The upstream sent an injected header back"));
   } else {
-    finish({guestResponse(response, rule_, request_.method == "HEAD", parts_.keepAlive), {}});
+    const bool toHead = request_.method == "HEAD";
+    finish({guestResponse(response, rule_, toHead, parts_.keepAlive),
+            response.status,
+            toHead ? 0 : response.body.size(),
+            {}});
   }
 }
 
@@ -249,7 +253,8 @@ void UpstreamCall::failed(Error error) {
     dial();
     return;
   }
-  finish({guestResponse(upstreamRefusal(), request_.method == "HEAD", parts_.keepAlive),
+  const Refusal refusal = upstreamRefusal();
+  finish({guestResponse(refusal, request_.method == "HEAD", parts_.keepAlive), refusal.status, refusal.body.size(),
           GatewayFailure{std::move(error), rule_.origin.text()}});
 }
 

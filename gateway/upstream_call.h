@@ -32,6 +32,8 @@ struct GatewayFailure {
 
 struct CallResult {
   std::string response;  ///< all bytes for the guest
+  unsigned status = 0;   ///< of it
+  std::size_t bodyBytes = 0;
   std::optional<GatewayFailure> failure;
 };
 

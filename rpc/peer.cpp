@@ -70,6 +70,8 @@ struct Peer::Pending {
   std::shared_ptr<Batch> batch;
   std::size_t batchSlot = 0;
   std::shared_ptr<Cancellation> cancellation = std::make_shared<Cancellation>();
+  RequestLabel label;
+  std::unique_ptr<Error> failure;  // what it was answered with, once it was
 };
 
 struct Peer::Queued {
@@ -165,17 +167,19 @@ void Peer::admit(RequestMessage request, const std::shared_ptr<Batch>& batch) {
         batch);
     return;
   }
+  RequestLabel label = RequestLabel::of(request.method, request.params);
   if (inFlight() >= limits::kRequestsInFlight) {
     if (request.id) {
       refuse(
           id,
           Error(ErrorKind::kBusy, "Too many requests are in flight").withHint("Wait for answers before sending more."),
-          batch);
+          batch, label);
     }
     return;
   }
   auto pending = std::make_shared<Pending>();
   pending->id = id;
+  pending->label = std::move(label);
   pending->wantsAnswer = request.id.has_value();
   pending->key = std::move(key);
   if (batch && pending->wantsAnswer) {
@@ -189,6 +193,7 @@ void Peer::admit(RequestMessage request, const std::shared_ptr<Batch>& batch) {
   } else {
     anonymous_.insert(pending);
   }
+  mostInFlight_.see(inFlight());
   if (options_.serial) {
     queued_.push_back({std::move(request), std::move(pending)});
     startNextQueued();
@@ -224,6 +229,9 @@ void Peer::start(RequestMessage request, std::shared_ptr<Pending> pending) {
 JsonReply Peer::replyFor(const std::shared_ptr<Pending>& pending) {
   return JsonReply([weak = weak_from_this(), &loop = loop_, pending](Result<json::value> result) {
     std::string text;
+    if (!result) {
+      pending->failure = std::make_unique<Error>(result.error());
+    }
     if (pending->wantsAnswer) {
       text = result ? resultText(pending->id, std::move(*result)) : errorText(pending->id, result.error());
     }
@@ -250,13 +258,19 @@ void Peer::finish(const std::shared_ptr<Pending>& pending, std::string text) {
   if (pending->batch) {
     Batch& batch = *pending->batch;
     if (text.size() > limits::kSmallAnswerBytes && batch.bytes + text.size() > limits::kBatchAnswerBytes) {
-      text = errorText(pending->id, batchFullError(text.size()));
+      pending->failure = std::make_unique<Error>(batchFullError(text.size()));
+      text = errorText(pending->id, *pending->failure);
     }
     batch.bytes += text.size();
     batch.answers[pending->batchSlot] = std::move(text);
     closeBatch(pending->batch);
   } else if (pending->wantsAnswer) {
     sink_.send(std::move(text));
+  }
+  if (pending->failure) {
+    log_.failed(pending->label, *pending->failure);
+  } else {
+    log_.answered();
   }
   if (options_.serial) {
     serialBusy_ = false;
@@ -273,7 +287,8 @@ void Peer::finish(const std::shared_ptr<Pending>& pending, std::string text) {
 // It never ran, so that it does not hold the serial order.
 void Peer::finishUnstarted(const std::shared_ptr<Pending>& pending) {
   const bool busy = serialBusy_;
-  finish(pending, errorText(pending->id, cancelledError()));
+  pending->failure = std::make_unique<Error>(cancelledError());
+  finish(pending, errorText(pending->id, *pending->failure));
   serialBusy_ = busy;
 }
 
@@ -290,13 +305,18 @@ void Peer::closeBatch(const std::shared_ptr<Batch>& batch) {
   sink_.send(std::move(text));
 }
 
-void Peer::refuse(RequestId id, const Error& error, const std::shared_ptr<Batch>& batch) {
+void Peer::refuse(RequestId id, const Error& error, const std::shared_ptr<Batch>& batch, const RequestLabel& label) {
   std::string text = errorText(id, error);
   if (batch) {
     batch->answers.push_back(std::move(text));
   } else {
     sink_.send(std::move(text));
   }
+  log_.failed(label, error);
+}
+
+QueueState Peer::requests() const {
+  return {inFlight(), mostInFlight_.value(), limits::kRequestsInFlight};
 }
 
 // Queued: it ends now, unless its method answers a cancelled request in its own way; then, as when it is running, the
@@ -361,7 +381,7 @@ bool Peer::failCall(const RequestId& id) {
 void Peer::onResponse(ResponseMessage response) {
   const auto found = outgoing_.find(toText(response.id));
   if (found == outgoing_.end()) {
-    logLine(LogLevel::kDebug, "an answer to no request of ours is ignored");
+    logEvent(LogLevel::kDebug, "unknown-answer", {{"message", "an answer to no request of ours is ignored"}});
     return;
   }
   CallResult done = std::move(found->second);

@@ -21,6 +21,8 @@
 #include "rpc/loop.h"
 #include "rpc/message.h"
 #include "rpc/method_table.h"
+#include "rpc/queue_state.h"
+#include "rpc/request_log.h"
 
 namespace stitchkit {
 
@@ -63,6 +65,9 @@ class Peer : public std::enable_shared_from_this<Peer> {
   /// `idle` runs as soon as no request is in flight (perhaps at once).
   void whenIdle(std::function<void()> idle);
   [[nodiscard]] std::size_t inFlight() const { return inFlight_.size() + anonymous_.size(); }
+  /// Requests in flight.
+  [[nodiscard]] QueueState requests() const;
+  [[nodiscard]] const RequestLog& log() const { return log_; }
   /// Cancels what is in flight, starts nothing more and reads nothing more; for a host that is gone.
   void abandon();
 
@@ -82,7 +87,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void finishUnstarted(const std::shared_ptr<Pending>& pending);
   void finish(const std::shared_ptr<Pending>& pending, std::string text);
   JsonReply replyFor(const std::shared_ptr<Pending>& pending);
-  void refuse(RequestId id, const Error& error, const std::shared_ptr<Batch>& batch);
+  void refuse(RequestId id, const Error& error, const std::shared_ptr<Batch>& batch, const RequestLabel& label = {});
   void closeBatch(const std::shared_ptr<Batch>& batch);
   void checkIdle();
 
@@ -94,6 +99,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   std::unordered_set<std::shared_ptr<Pending>> anonymous_;  // without an id to find them by: notifications and id null
   std::deque<Queued> queued_;                               // serial only: admitted, not started
   bool serialBusy_ = false;
+  RequestLog log_;
+  HighWater mostInFlight_;
   std::unordered_map<std::string, CallResult> outgoing_;
   std::uint64_t nextCall_ = 0;
   bool answersEnded_ = false;

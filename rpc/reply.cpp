@@ -28,7 +28,7 @@ JsonReply::~JsonReply() {
 
 void JsonReply::operator()(Result<boost::json::value> result) {
   if (!deliver_) {
-    logLine(LogLevel::kError, "a request was answered twice; the second answer is dropped");
+    logEvent(LogLevel::kError, "answered-twice", {{"message", "the second answer of a request is dropped"}});
     return;
   }
   std::exchange(deliver_, nullptr)(std::move(result));

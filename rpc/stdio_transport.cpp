@@ -143,11 +143,16 @@ void StdioTransport::send(std::string text) {
   }
   unsentBytes_ += text.size();
   queue_.push_back(std::move(text));
+  mostUnsent_.see(unsentBytes_);
   if (!congested_ && unsentBytes_ > limits::kUnsentBytes) {
     congested_ = true;
     events_.onCongestion(true);
   }
   waitWritable();
+}
+
+QueueState StdioTransport::unsentBytes() const {
+  return {unsentBytes_, mostUnsent_.value(), limits::kUnsentBytes};
 }
 
 // Writing happens after the current handler, so that answers made in one go leave in one call.

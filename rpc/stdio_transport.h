@@ -13,6 +13,7 @@
 
 #include "rpc/frame_decoder.h"
 #include "rpc/peer.h"
+#include "rpc/queue_state.h"
 #include "rpc/stdio.h"
 
 namespace stitchkit {
@@ -33,6 +34,8 @@ class StdioTransport : public MessageSink {
   /// Whether input is read; off while too much work is waiting.
   void setReading(bool reading);
   void send(std::string text) override;
+  /// Bytes that the host has not taken.
+  [[nodiscard]] QueueState unsentBytes() const;
   /// `done` runs when everything has been written, or cannot be.
   void whenFlushed(std::function<void()> done);
 
@@ -59,6 +62,7 @@ class StdioTransport : public MessageSink {
   std::deque<std::string> queue_;  // whole messages; the front may be partly written
   std::size_t frontWritten_ = 0;
   std::size_t unsentBytes_ = 0;
+  HighWater mostUnsent_;
   bool reading_ = false;
   bool readWaiting_ = false;
   bool inputEnded_ = false;

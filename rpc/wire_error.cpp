@@ -121,7 +121,10 @@ json::object toWireError(const Error& error) {
   }
   if (!error.privateDetail.empty()) {
     const std::string incident = nextIncident();
-    logLine(LogLevel::kWarning, incident + " " + shortText(error.message) + ": " + error.privateDetail);
+    logEvent(LogLevel::kWarning, "incident",
+             {{"incident", incident},
+              {"code", code.name},
+              {"message", shortText(error.message) + ": " + error.privateDetail}});
     data["incident"] = incident;
   }
   json::object wire;

@@ -57,6 +57,12 @@ bool Workers::congested() {
   return wasCongested_;
 }
 
+Workers::Queues Workers::queues() {
+  const std::lock_guard lock(mutex_);
+  return {{requests_.size(), mostRequests_.value(), limits::kQueuedRequests},
+          {requestBytes_, mostBytes_.value(), limits::kQueuedRequestBytes}};
+}
+
 void Workers::enqueue(Kind kind, Job job) {
   bool enough = true;
   {
@@ -64,6 +70,8 @@ void Workers::enqueue(Kind kind, Job job) {
     if (kind == Kind::kRequest) {
       requestBytes_ += job.bytes;
       requests_.push_back(std::move(job));
+      mostRequests_.see(requests_.size());
+      mostBytes_.see(requestBytes_);
     } else {
       internal_.push_back(std::move(job));
     }

@@ -14,6 +14,7 @@
 
 #include "rpc/base/error.h"
 #include "rpc/loop.h"
+#include "rpc/queue_state.h"
 
 namespace stitchkit {
 
@@ -72,6 +73,12 @@ class Workers {
   [[nodiscard]] std::size_t waitingBytes();
   /// Too much is waiting: nothing more should be read from the host.
   [[nodiscard]] bool congested();
+  /// What waits: requests, and their bytes.
+  struct Queues {
+    QueueState requests;
+    QueueState bytes;
+  };
+  [[nodiscard]] Queues queues();
   /// Called on the loop when `congested` has become false again.
   void onRelieved(std::function<void()> action) { relieved_ = std::move(action); }
 
@@ -105,6 +112,8 @@ class Workers {
   std::deque<Job> requests_;  // guarded by mutex_, as all below
   std::deque<Job> internal_;
   std::size_t requestBytes_ = 0;
+  HighWater mostRequests_;
+  HighWater mostBytes_;
   std::size_t undelivered_ = 0;  ///< results of requests on their way to the loop
   std::size_t free_ = 0;         ///< threads that wait for a job
   bool held_ = false;

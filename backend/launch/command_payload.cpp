@@ -35,13 +35,16 @@ std::vector<std::string> guestEnvironment(const Command& command) {
   return entries;
 }
 
-std::string commandPayload(const Command& command, std::uint64_t softOpenFiles) {
+std::string commandPayload(const Command& command, std::uint64_t softOpenFiles, bool entersGroup) {
   const std::vector<std::string> environment = guestEnvironment(command);
   LaunchRunHeader header{};
   header.argumentCount = static_cast<std::uint32_t>(command.arguments.size() + 1);
   header.environmentCount = static_cast<std::uint32_t>(environment.size());
+  header.entersGroup = entersGroup ? 1 : 0;
   header.fileBytes = command.maxFileBytes.value_or(LAUNCH_KEEP_LIMIT);
   header.openFiles = command.maxOpenFiles.value_or(LAUNCH_KEEP_LIMIT);
+  // The sandbox's init counts as well.
+  header.processes = command.maxProcesses ? *command.maxProcesses + 1 : LAUNCH_KEEP_LIMIT;
   header.softOpenFiles = softOpenFiles != 0 ? softOpenFiles : LAUNCH_KEEP_LIMIT;
   std::string payload;
   appendHeader(payload, header);

@@ -25,14 +25,15 @@ struct Command {
   std::uint64_t maxOutputBytes = 0;                ///< stdout and stderr together
   std::optional<std::uint64_t> maxFileBytes = {};  ///< RLIMIT_FSIZE, soft and hard
   std::optional<std::uint64_t> maxOpenFiles = {};  ///< RLIMIT_NOFILE, soft and hard
+  std::optional<std::uint64_t> maxProcesses = {};  ///< RLIMIT_NPROC: processes and threads of this command
 };
 
 /// A guest's whole environment, "NAME=value": PATH, HOME, what the command declares, PWD. A declared PATH or HOME
 /// stands in its place; of a name declared twice the last value counts, where the first stood.
 std::vector<std::string> guestEnvironment(const Command& command);
 
-/// The payload of kLaunchRun. `softOpenFiles` is the profile's.
-std::string commandPayload(const Command& command, std::uint64_t softOpenFiles);
+/// The payload of kLaunchRun. `softOpenFiles` and `entersGroup` (LAUNCH_GROUP_FD is there) are the profile's.
+std::string commandPayload(const Command& command, std::uint64_t softOpenFiles, bool entersGroup = false);
 
 /// The payload of kLaunchOpen and kLaunchRemove.
 std::string pathPayload(const LaunchPathHeader& header, std::string_view path);

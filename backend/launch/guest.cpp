@@ -24,13 +24,13 @@ constexpr std::size_t kMaxNameBytes = 256;
 
 class GuestRun final : public Guest, public SandboxProcess::Owner, public std::enable_shared_from_this<GuestRun> {
  public:
-  GuestRun(boost::asio::io_context& io, const Command& command, std::uint64_t softOpenFiles, GuestOptions options,
+  GuestRun(boost::asio::io_context& io, const Command& command, const PreparedProfile& profile, GuestOptions options,
            Completion completion)
       : io_(io),
         options_(std::move(options)),
         completion_(std::move(completion)),
         executable_(command.executable.substr(0, kMaxNameBytes)),
-        payload_(commandPayload(command, softOpenFiles)),
+        payload_(commandPayload(command, profile.softOpenFiles(), profile.entersGroup())),
         timeout_(command.timeout),
         outputLeft_(command.maxOutputBytes),
         deadline_(io) {}
@@ -270,6 +270,7 @@ void GuestRun::onEnd(SandboxEnd end) {
 }
 
 void GuestRun::judge(const SandboxEnd& end) {
+  outcome_.resource = exhaustedResource(end);
   if (failure_ || cause_) {
     outcome_.exitCode = kKilledExitCode;
     outcome_.cause = cause_.value_or(EndCause::kExited);
@@ -281,6 +282,9 @@ void GuestRun::judge(const SandboxEnd& end) {
     return;
   }
   outcome_.exitCode = end.exitCode;
+  if (end.exitCode == 0) {
+    outcome_.resource.clear();
+  }
 }
 
 void GuestRun::started(Result<void> result) {
@@ -307,8 +311,7 @@ void GuestRun::complete() {
 
 std::shared_ptr<Guest> Guest::start(boost::asio::io_context& io, const PreparedProfile& profile, Command command,
                                     std::string standardInput, GuestOptions options, Completion completion) {
-  auto guest =
-      std::make_shared<GuestRun>(io, command, profile.softOpenFiles(), std::move(options), std::move(completion));
+  auto guest = std::make_shared<GuestRun>(io, command, profile, std::move(options), std::move(completion));
   guest->begin(profile, std::move(standardInput));
   return guest;
 }

@@ -39,6 +39,9 @@ struct GuestOutcome {
   int exitCode = 0;            ///< the program's; 128+n when signal n ended it; 137 whenever it was killed by us
   std::string standardOutput;  ///< with a streaming callback both are empty
   std::string standardError;
+  /// The session's limit that stood in the way meanwhile, for a program that did not end well: "memory" (a process was
+  /// killed for it) or "processes" (forks failed); "" for none.
+  std::string resource;
 };
 
 struct GuestOptions {

@@ -2,7 +2,19 @@
 
 #include <cerrno>
 
+#include "backend/diagnosis/set_up_cause.h"
+
 namespace stitchkit {
+namespace {
+
+constexpr char kNotSetUp[] = "The sandbox could not be set up";
+constexpr char kNotStarted[] = "The guest could not be started";
+
+std::string detailOf(const LaunchReport& report) {
+  return "launch helper, step " + std::to_string(report.step) + ": " + errnoName(report.error);
+}
+
+}  // namespace
 
 Error launchReportError(const LaunchReport& report) {
   switch (report.step) {
@@ -16,31 +28,57 @@ Error launchReportError(const LaunchReport& report) {
             .withReason("arguments");
       }
       break;
+    case kLaunchStepFilter:
+      return unavailableBecause(kNotStarted, Cause::kSeccompUnavailable).withPrivate(detailOf(report));
     default:
       break;
   }
-  return Error(ErrorKind::kUnavailable, "The guest could not be started")
-      .withPrivate("launch helper, step " + std::to_string(report.step) + ": " + errnoName(report.error));
+  return Error(ErrorKind::kUnavailable, kNotStarted).withPrivate(detailOf(report));
 }
 
+std::string exhaustedResource(const SandboxEnd& end) {
+  return end.outOfMemory ? "memory" : end.outOfProcesses ? "processes" : "";
+}
+
+namespace {
+
+Error exhaustedError(const SandboxEnd& end) {
+  return Error(ErrorKind::kLimit,
+               end.outOfMemory ? "The session's memory is used up" : "The session has as many processes as it may")
+      .withReason(exhaustedResource(end))
+      .withDetail("resource", exhaustedResource(end))
+      .withHint(end.outOfMemory ? "Give the session more memoryBytes, or let fewer commands run at once."
+                                : "Give the session more maxProcesses, or let fewer commands run at once.")
+      .withPrivate(end.setUpText);
+}
+
+}  // namespace
+
 Error setUpError(const SandboxEnd& end) {
+  if (end.outOfMemory || end.outOfProcesses) {
+    return exhaustedError(end);
+  }
   if (end.misplaced) {
     return Error(ErrorKind::kUnavailable, "The session's workspace was replaced on the host")
-        .withHint("Stop the handle and see what stands in the workspace's place.");
+        .withHint("Stop the handle and see what stands in the workspace's place.")
+        .withReason("workspace-replaced");
   }
   if (end.timedOut) {
-    return Error(ErrorKind::kUnavailable, "The sandbox was not set up in time").withPrivate(end.setUpText);
+    return unavailableBecause(kNotSetUp, Cause::kSetUpTimeout).withPrivate(end.setUpText);
   }
   if (end.ready) {
-    return Error(ErrorKind::kUnavailable, "The sandbox was ended from outside");
+    return Error(ErrorKind::kUnavailable, "The sandbox was ended from outside")
+        .withHint("See who killed it: an operator, or the kernel for want of memory.")
+        .withReason("sandbox-killed");
   }
   std::string detail = end.signalled ? "bwrap died of a signal" : "bwrap exited with " + std::to_string(end.exitCode);
   if (!end.setUpText.empty()) {
     detail += ": " + end.setUpText;
   }
-  return Error(ErrorKind::kUnavailable, "The sandbox could not be set up")
-      .withHint("Check that bubblewrap works for this user and that user namespaces are enabled")
-      .withPrivate(std::move(detail));
+  // A few small files: no work that the loop would notice.
+  const Cause cause = end.signalled ? Cause::kSetUpFailed
+                                    : causeOfSetUp(end.setUpText, readMachineFacts(), lookAtProgram(end.bubblewrap));
+  return unavailableBecause(kNotSetUp, cause).withPrivate(std::move(detail));
 }
 
 }  // namespace stitchkit

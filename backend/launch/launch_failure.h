@@ -1,6 +1,8 @@
 // From how a launch failed to what the caller is told.
 #pragma once
 
+#include <string>
+
 #include "backend/launch/launch_helper/launch_protocol.h"
 #include "backend/launch/sandbox_process.h"
 #include "rpc/base/error.h"
@@ -10,7 +12,11 @@ namespace stitchkit {
 /// A report of the helper that is no ordinary result (exitCode 0, error not 0): kLimit, kPath or kUnavailable.
 Error launchReportError(const LaunchReport& report);
 
-/// The sandbox ended without a result of its guest: kUnavailable, bwrap's words private.
+/// The limit of the session that stood in the way: "memory" or "processes"; "" for none.
+std::string exhaustedResource(const SandboxEnd& end);
+
+/// The sandbox ended without a result of its guest: kUnavailable with the cause as reason (backend/diagnosis), bwrap's
+/// words private; kLimit with `details.resource` when a limit of the session is what ended it.
 Error setUpError(const SandboxEnd& end);
 
 }  // namespace stitchkit

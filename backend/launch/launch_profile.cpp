@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "backend/launch/launch_helper/launch_protocol.h"
+#include "backend/cgroups/session_cgroup.h"
 
 namespace stitchkit {
 namespace {
@@ -25,6 +25,7 @@ void appendNamespaces(Arguments& arguments, const LaunchProfile& profile) {
   }
   append(arguments, {"--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"});
   append(arguments, {"--die-with-parent", "--new-session", "--cap-drop", "ALL"});
+  append(arguments, {"--seccomp", std::to_string(kSystemCallsFd)});
 }
 
 void appendSystem(Arguments& arguments, const SystemLayout& system) {
@@ -76,16 +77,21 @@ std::vector<std::string> bubblewrapArguments(const LaunchProfile& profile) {
 }
 
 PreparedProfile::PreparedProfile(std::string bubblewrap, const LaunchProfile& profile, DirectoryIdentity workspace,
-                                 Warden* warden)
+                                 Warden* warden, std::shared_ptr<SessionCgroup> cgroup)
     : bubblewrap_(std::move(bubblewrap)),
       softOpenFiles_(profile.softOpenFiles),
-      helperArgument_(profile.network == NetworkMode::kHost ? LAUNCH_ALL_SOCKETS : LAUNCH_FILTER_SOCKETS),
+      systemCalls_(profile.systemCalls),
       workspace_(workspace),
-      warden_(warden) {
+      warden_(warden),
+      cgroup_(std::move(cgroup)) {
   for (const std::string& argument : bubblewrapArguments(profile)) {
     argumentBlock_ += argument;
     argumentBlock_ += '\0';
   }
+}
+
+bool PreparedProfile::entersGroup() const noexcept {
+  return cgroup_ && cgroup_->guestEntrance() >= 0;
 }
 
 }  // namespace stitchkit

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,10 +14,11 @@
 
 namespace stitchkit {
 
+class SessionCgroup;
 class Warden;
 
 enum class NetworkMode : std::uint8_t {
-  kDenied,  ///< a network namespace with nothing in it but a loopback of its own, and no sockets of other families
+  kDenied,  ///< a network namespace with nothing in it but a loopback of its own
   kHost,    ///< the host's network and its resolv.conf
 };
 
@@ -26,6 +28,9 @@ inline constexpr char kGuestHelperPath[] = "/run/stitchkit-launch";
 inline constexpr char kGuestGatewayPath[] = "/run/stitchkit-network.sock";
 /// Bytes of the guest's /dev/shm: for semaphores and process pools, no store for files.
 inline constexpr std::uint64_t kSharedMemoryBytes = 64UL * 1024 * 1024;
+
+/// The descriptor that bubblewrap reads the filter of system calls from.
+inline constexpr int kSystemCallsFd = 5;
 
 /// Host paths are absolute. Each directory above them must be searchable by the user that the sidecar runs as.
 struct LaunchProfile {
@@ -37,6 +42,7 @@ struct LaunchProfile {
   NetworkMode network = NetworkMode::kDenied;
   std::uint64_t tmpBytes = 0;       ///< size of /tmp
   std::uint64_t softOpenFiles = 0;  ///< soft limit of open files in the guest, within the hard one; 0: the sidecar's
+  std::string systemCalls;          ///< systemCallFilter(); without it no launch comes off
   bool coverKernel = false;  ///< the sidecar stays root (--allow-root): cover what else root may write below /proc
   SystemLayout system;
 };
@@ -58,15 +64,19 @@ class PreparedProfile {
   /// `bubblewrap` is the host path of bwrap; `workspace` is what a launch must find on /workspace to go on; `warden`
   /// outlives every launch. Without one a hostile guest can outlive a killed sidecar.
   PreparedProfile(std::string bubblewrap, const LaunchProfile& profile, DirectoryIdentity workspace,
-                  Warden* warden = nullptr);
+                  Warden* warden = nullptr, std::shared_ptr<SessionCgroup> cgroup = nullptr);
 
   [[nodiscard]] const std::string& bubblewrap() const noexcept { return bubblewrap_; }
   [[nodiscard]] const DirectoryIdentity& workspace() const noexcept { return workspace_; }
   [[nodiscard]] Warden* warden() const noexcept { return warden_; }
+  /// What holds for all launches of the session together; nullptr: nothing does.
+  [[nodiscard]] const std::shared_ptr<SessionCgroup>& cgroup() const noexcept { return cgroup_; }
+  /// Whether the guest's program enters a control group of its own (SessionCgroup::guestEntrance).
+  [[nodiscard]] bool entersGroup() const noexcept;
   /// LaunchProfile::softOpenFiles
   [[nodiscard]] std::uint64_t softOpenFiles() const noexcept { return softOpenFiles_; }
-  /// The launch helper's argument: with the network denied, sockets are filtered (launch_helper/socket_filter.h).
-  [[nodiscard]] const char* helperArgument() const noexcept { return helperArgument_; }
+  /// LaunchProfile::systemCalls
+  [[nodiscard]] const std::string& systemCalls() const noexcept { return systemCalls_; }
   /// The arguments as `--args FD` reads them: each ends in NUL.
   [[nodiscard]] const std::string& argumentBlock() const noexcept { return argumentBlock_; }
 
@@ -74,9 +84,10 @@ class PreparedProfile {
   std::string bubblewrap_;
   std::string argumentBlock_;
   std::uint64_t softOpenFiles_;
-  const char* helperArgument_;
+  std::string systemCalls_;
   DirectoryIdentity workspace_;
   Warden* warden_;
+  std::shared_ptr<SessionCgroup> cgroup_;
 };
 
 }  // namespace stitchkit

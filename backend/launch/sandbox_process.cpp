@@ -14,8 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "backend/diagnosis/set_up_cause.h"
 #include "backend/launch/descriptors.h"
 #include "backend/launch/guest_launcher.h"
+#include "backend/launch/launch_failure.h"
 #include "backend/launch/orphan_reaper.h"
 #include "backend/launch/warden.h"
 
@@ -26,10 +28,12 @@ namespace {
 constexpr std::chrono::seconds kSetUpTimeout{10};
 // Of bwrap's own words, for the log.
 constexpr int kMaxSetUpTextBytes = 4096;
+// Of a launch: bwrap, its init, and the helper; the last of them becomes the guest's program.
+constexpr int kOurProcesses = 3;
 
 // Descriptor numbers of bwrap; the control socket's is the helper's as well.
 constexpr char kArgumentsFd[] = "4";
-static_assert(LAUNCH_CONTROL_FD == 3);
+static_assert(LAUNCH_CONTROL_FD == 3 && kSystemCallsFd == 5 && LAUNCH_GROUP_FD == 6);
 
 // Takes what lies in the pipe now; never waits for a writer.
 std::string takePipe(int fd) {
@@ -50,6 +54,7 @@ SandboxProcess::SandboxProcess(boost::asio::io_context& io)
 
 SandboxProcess::~SandboxProcess() {
   kill();
+  allowOurs(0);
   if (spawned_ && !reaped_) {
     ::waitpid(bwrap_.id(), nullptr, 0);
     collectedChild(bwrap_.id());
@@ -58,8 +63,12 @@ SandboxProcess::~SandboxProcess() {
 
 Result<void> SandboxProcess::start(const PreparedProfile& profile, std::shared_ptr<Owner> owner,
                                    LaunchPriority priority) {
+  cgroup_ = profile.cgroup();
+  countLimits();
+  allowOurs(kOurProcesses);
   if (Result<void> spawned = spawn(profile, priority); !spawned) {
-    return spawned;
+    allowOurs(0);
+    return judgeStart(std::move(spawned).error());
   }
   owner_ = std::move(owner);
   setUpTimer_.expires_after(kSetUpTimeout);
@@ -86,22 +95,30 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   if (!null) {
     return null.error();
   }
-  // A file of its own for each launch: its offset is shared by all who hold it.
+  // Files of its own for each launch: an offset is shared by all who hold a file.
   Result<UniqueFd> arguments = sealedMemory(profile.argumentBlock());
   if (!arguments) {
     return arguments.error();
   }
-  const GuestLauncher launcher{
-      "bwrap", {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get()}, priority};
+  Result<UniqueFd> systemCalls = sealedMemory(profile.systemCalls());
+  if (!systemCalls) {
+    return systemCalls.error();
+  }
+  GuestLauncher launcher{
+      "bwrap",
+      {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get(), systemCalls->get()},
+      priority,
+      cgroup_ ? cgroup_->join() : CgroupJoin()};
+  if (profile.entersGroup()) {
+    launcher.descriptors.push_back(cgroup_->guestEntrance());
+  }
   boost::system::error_code error;
-  auto process = launcher(io_.get_executor(), error, profile.bubblewrap(),
-                          {"--args", kArgumentsFd, "--", kGuestHelperPath, profile.helperArgument()});
+  auto process =
+      launcher(io_.get_executor(), error, profile.bubblewrap(), {"--args", kArgumentsFd, "--", kGuestHelperPath});
   if (error) {
-    const bool descriptors = error.value() == EMFILE || error.value() == ENFILE;
-    return Error(ErrorKind::kUnavailable, "The sandbox could not be started")
-        .withHint(descriptors
-                      ? "Raise the limit of open files (RLIMIT_NOFILE, ulimit -n) that the sidecar is started with"
-                      : "Check that bubblewrap is installed and may be executed")
+    // Too little to begin with: the program's first pages are the session's already.
+    end_.outOfMemory = error.value() == ENOMEM && cgroup_ && cgroup_->limitsMemory();
+    return unavailableBecause("The sandbox could not be started", causeOfSpawn(error.value()))
         .withPrivate("start " + profile.bubblewrap() + ": " + errnoName(error.value()));
   }
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.id(), 0)));
@@ -114,6 +131,7 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   expectChild(process.id());
   bwrap_ = process.detach();  // a process object would signal its number on destruction, reaped or not
   spawned_ = true;
+  end_.bubblewrap = profile.bubblewrap();
   workspace_ = profile.workspace();
   warden_ = profile.warden();
   control_ = std::make_unique<ControlChannel>(io_, std::move(control->ours));
@@ -121,8 +139,41 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   return {};
 }
 
+void SandboxProcess::handOver(std::shared_ptr<Owner> next) {
+  owner_ = std::move(next);
+  if (end_.ready) {
+    countLimits();
+  }
+}
+
+void SandboxProcess::countLimits() {
+  before_ = cgroup_ ? cgroup_->counts() : CgroupCounts();
+}
+
+void SandboxProcess::allowOurs(int processes) {
+  if (cgroup_ && processes != ours_) {
+    cgroup_->allow(processes - std::exchange(ours_, processes));
+  }
+}
+
+Error SandboxProcess::judgeStart(Error error) {
+  judgeLimits();
+  return end_.outOfMemory || end_.outOfProcesses ? setUpError(end_) : std::move(error);
+}
+
+void SandboxProcess::judgeLimits() {
+  if (cgroup_) {
+    const CgroupCounts now = cgroup_->counts();
+    end_.outOfMemory = end_.outOfMemory || now.memoryKills > before_.memoryKills;
+    end_.outOfProcesses = now.refusedProcesses > before_.refusedProcesses;
+  }
+}
+
 Result<void> SandboxProcess::send(LaunchOperation operation, std::string_view payload, std::span<const int> streams) {
   const LaunchPacket packet{LAUNCH_MAGIC, static_cast<std::uint32_t>(operation), payload.size()};
+  if (operation == kLaunchRun) {
+    allowOurs(kOurProcesses - 1);
+  }
   if (sizeof packet + payload.size() <= LAUNCH_PACKET_BYTES) {
     return control_->send(packet, payload, streams);
   }
@@ -240,6 +291,8 @@ void SandboxProcess::finishWhenGone() {
   if (!end_.ready) {
     end_.setUpText = takePipe(setUpText_.get());
   }
+  allowOurs(0);
+  judgeLimits();
   const std::shared_ptr<Owner> owner = std::exchange(owner_, nullptr);
   owner->onEnd(std::move(end_));
 }

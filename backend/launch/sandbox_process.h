@@ -33,6 +33,10 @@ struct SandboxEnd {
   bool misplaced = false;  ///< /workspace was another directory than the profile says
   bool signalled = false;  ///< outer bwrap died of a signal
   int exitCode = 0;        ///< bwrap's, which is the launched program's (128+n for signal n) when that ran
+  /// Meanwhile processes of the session were killed for want of memory, or refused for want of room for more.
+  bool outOfMemory = false;
+  bool outOfProcesses = false;
+  std::string bubblewrap;  ///< the host path of bwrap; private
   std::string setUpText;   ///< bwrap's stderr, when it did not become ready; private
 };
 
@@ -62,7 +66,7 @@ class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
   Result<void> start(const PreparedProfile& profile, std::shared_ptr<Owner> owner, LaunchPriority priority);
 
   /// From now on `next` is told. For a sandbox that has been sent nothing; whether it is ready() `next` has to ask.
-  void handOver(std::shared_ptr<Owner> next) { owner_ = std::move(next); }
+  void handOver(std::shared_ptr<Owner> next);
 
   [[nodiscard]] bool ready() const noexcept { return end_.ready; }
 
@@ -81,6 +85,10 @@ class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
 
  private:
   Result<void> spawn(const PreparedProfile& profile, LaunchPriority priority);
+  void allowOurs(int processes);
+  void countLimits();
+  void judgeLimits();
+  Error judgeStart(Error error);
   void awaitControl();
   void onControlReadable();
   void onMessage(HelperMessage message);
@@ -98,6 +106,9 @@ class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
   DirectoryIdentity workspace_;
   Warden* warden_ = nullptr;
   std::uint64_t wardenGeneration_ = 0;
+  std::shared_ptr<SessionCgroup> cgroup_;
+  CgroupCounts before_;  // of cgroup_: when the launch began, or a command took one that was ready
+  int ours_ = 0;         // processes of this launch that cgroup_ has been told to allow
   SandboxEnd end_;
   bool spawned_ = false;
   bool killed_ = false;

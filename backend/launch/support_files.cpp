@@ -12,11 +12,13 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "backend/diagnosis/set_up_cause.h"
 #include "backend/launch/launch_helper/embedded_helper.h"
 #include "backend/launch/support_sources.h"
 
@@ -210,7 +212,9 @@ bool isIntact(const std::string& root, const std::vector<SupportSource>& sources
 }
 
 Error supportError(const Failure& failure) {
-  return Error(ErrorKind::kUnavailable, "The files that guests need could not be made")
+  const std::string what = "The files that guests need could not be made";
+  const std::optional<Cause> cause = causeOfStorage(failure.error);
+  return (cause ? unavailableBecause(what, *cause) : Error(ErrorKind::kUnavailable, what))
       .withPrivate(std::string("support files: ") + failure.operation + ": " + errnoName(failure.error));
 }
 
@@ -226,8 +230,40 @@ bool lockSet(const UniqueFd& set, int operation) {
   return result == 0;
 }
 
+bool isUnderWay(std::string_view name) {
+  return name.starts_with(kBuildPrefix) || name.starts_with(kRemovalPrefix);
+}
+
 bool isSetName(std::string_view name) {
-  return name.size() == kKeyLength || name.starts_with(kBuildPrefix) || name.starts_with(kRemovalPrefix);
+  return name.size() == kKeyLength || isUnderWay(name);
+}
+
+/// Removes those sets that `mayGo` names and nobody has in use.
+void removeUnused(const std::string& directory, const std::function<bool(std::string_view)>& mayGo) {
+  std::error_code ignored;
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    names.push_back(entry.path().filename().string());
+  }
+  for (const std::string& name : names) {
+    const std::string path = directory + '/' + name;
+    if (!mayGo(name)) {
+      continue;
+    }
+    const UniqueFd set = openSet(path);
+    if (!set || !lockSet(set, LOCK_EX | LOCK_NB)) {
+      continue;
+    }
+    // Out of sight first: half a set must never be found under its name.
+    std::string removal = path;
+    if (!name.starts_with(kRemovalPrefix)) {
+      removal = directory + '/' + std::string(kRemovalPrefix) + name;
+      if (::rename(path.c_str(), removal.c_str()) != 0) {
+        continue;
+      }
+    }
+    std::filesystem::remove_all(removal, ignored);
+  }
 }
 
 }  // namespace
@@ -250,6 +286,7 @@ Result<SupportPaths> SupportFiles::ensure() {
   Result<void> made;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (adopt(key)) {
+      removeUnused(directory_, [&key](std::string_view name) { return isSetName(name) && name != key; });
       return paths();
     }
     made = make(key);
@@ -304,7 +341,6 @@ Result<void> SupportFiles::make(const std::string& key) {
   }
   const std::string target = directory_ + '/' + key;
   if (!step && ::rename(root.c_str(), target.c_str()) == 0) {
-    removeUnused(key);
     return {};
   }
   const int error = errno;
@@ -316,31 +352,8 @@ Result<void> SupportFiles::make(const std::string& key) {
   return error == EEXIST || error == ENOTEMPTY ? Result<void>() : supportError({"publish", error});
 }
 
-void SupportFiles::removeUnused(const std::string& keep) const {
-  std::error_code ignored;
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(directory_, ignored)) {
-    names.push_back(entry.path().filename().string());
-  }
-  for (const std::string& name : names) {
-    const std::string path = directory_ + '/' + name;
-    if (name == keep || !isSetName(name)) {
-      continue;
-    }
-    const UniqueFd set = openSet(path);
-    if (!set || !lockSet(set, LOCK_EX | LOCK_NB)) {
-      continue;
-    }
-    // Out of sight first: half a set must never be found under its name.
-    std::string removal = path;
-    if (!name.starts_with(kRemovalPrefix)) {
-      removal = directory_ + '/' + std::string(kRemovalPrefix) + name;
-      if (::rename(path.c_str(), removal.c_str()) != 0) {
-        continue;
-      }
-    }
-    std::filesystem::remove_all(removal, ignored);
-  }
+void SupportFiles::sweep(const std::string& directory) {
+  removeUnused(directory, isUnderWay);
 }
 
 }  // namespace stitchkit

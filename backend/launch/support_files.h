@@ -4,6 +4,7 @@
 
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/launch/support_sources.h"
@@ -20,11 +21,11 @@ struct SupportPaths {
 
 /// Each set of files is named by what it is made from: the helper, the host's certificates and the like, and this
 /// boot (a set that a power cut left half-written is never met again). It appears whole, by one rename, so sidecars may
-/// race. A set in use is under a shared lock; making a new one removes those that nobody uses.
+/// race. A set in use is under a shared lock; whoever takes one up removes those that nobody uses.
 /// Thread-safe; blocks on the file system, so not for the loop thread.
 class SupportFiles {
  public:
-  /// `directory` is made when missing, with its parents. Nothing is touched before the first ensure().
+  /// `directory` is made when missing, with its parents. Nothing is touched before the first use.
   explicit SupportFiles(std::string directory);
 
   /// The files as they should be now. Cheap (a look at the host's directories) once this object has them; while it
@@ -32,11 +33,13 @@ class SupportFiles {
   /// stays until the next sidecar finds it unused. Errors: kUnavailable.
   Result<SupportPaths> ensure();
 
+  /// Removes what killed sidecars left half made or half removed in `directory`. For the backend's start.
+  static void sweep(const std::string& directory);
+
  private:
   SupportPaths paths() const;
   bool adopt(const std::string& key);
   Result<void> make(const std::string& key);
-  void removeUnused(const std::string& keep) const;
 
   std::string directory_;
   std::mutex mutex_;

@@ -16,12 +16,16 @@
 #include <utility>
 #include <vector>
 
+#include "backend/cgroups/cgroup_files.h"
 #include "backend/launch/descriptors.h"
 
 namespace stitchkit {
 namespace {
 
 constexpr int kSocket = 3;  // the warden's only descriptor beside the standard ones
+// For so long it waits for the ends of what it has killed.
+constexpr useconds_t kRemovalIntervalUs = 5000;
+constexpr int kRemovals = 1000;
 
 union PidfdControl {
   cmsghdr header;
@@ -50,7 +54,21 @@ bool receivePidfd(int& pidfd) {
   return size > 0;
 }
 
-[[noreturn]] void guard() {
+// A bwrap that the guests' init belongs to ends a moment after them. Nothing tells of that: it is no child of ours.
+void removeGroups(const std::vector<std::string>& cgroups) {
+  for (int attempt = 0; attempt < kRemovals; ++attempt) {
+    bool gone = true;
+    for (const std::string& directory : cgroups) {
+      gone = removeCgroups(directory) && gone;
+    }
+    if (gone) {
+      return;
+    }
+    ::usleep(kRemovalIntervalUs);
+  }
+}
+
+[[noreturn]] void guard(const std::vector<std::string>& cgroups) {
   std::vector<pollfd> watched{{kSocket, POLLIN, 0}};
   for (;;) {
     if (::poll(watched.data(), watched.size(), -1) < 0) {
@@ -76,11 +94,12 @@ bool receivePidfd(int& pidfd) {
   for (const pollfd& init : watched) {
     ::syscall(SYS_pidfd_send_signal, init.fd, SIGKILL, nullptr, 0);
   }
+  removeGroups(cgroups);
   ::_exit(0);
 }
 
 // In the child: nothing of the sidecar is kept but the socket, and no signal to its group or terminal ends it early.
-[[noreturn]] void becomeWarden(int socket) {
+[[noreturn]] void becomeWarden(int socket, const std::vector<std::string>& cgroups) {
   ::prctl(PR_SET_NAME, "sandbox-warden");
   ::setsid();
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2}) {
@@ -94,12 +113,12 @@ bool receivePidfd(int& pidfd) {
     ::dup2(socket, kSocket);
   }
   ::close_range(kSocket + 1, ~0U, 0);
-  guard();
+  guard(cgroups);
 }
 
 }  // namespace
 
-Result<Warden> Warden::start() {
+Result<Warden> Warden::start(std::vector<std::string> cgroups) {
   Result<SocketPair> pair = makeSocketPair();
   if (!pair) {
     return std::move(pair).error();
@@ -109,12 +128,13 @@ Result<Warden> Warden::start() {
     return launchResourceError("fork", errno);
   }
   if (pid == 0) {
-    becomeWarden(pair->theirs.get());
+    becomeWarden(pair->theirs.get(), cgroups);
   }
-  return Warden(std::move(pair->ours), pid);
+  return Warden(std::move(pair->ours), pid, std::move(cgroups));
 }
 
-Warden::Warden(Warden&& other) noexcept : socket_(std::move(other.socket_)), pid_(std::exchange(other.pid_, -1)) {}
+Warden::Warden(Warden&& other) noexcept
+    : socket_(std::move(other.socket_)), pid_(std::exchange(other.pid_, -1)), cgroups_(std::move(other.cgroups_)) {}
 
 Warden::~Warden() {
   socket_.reset();
@@ -128,7 +148,7 @@ Result<void> Warden::watch(int initPidfd) {
   int error = send(initPidfd);
   if (error == EPIPE || error == ECONNRESET) {
     // Somebody killed it. Guests that live already keep their parent-death signals; later ones get a new one.
-    Result<Warden> next = start();
+    Result<Warden> next = start(cgroups_);
     if (!next) {
       return std::move(next).error();
     }

@@ -9,6 +9,8 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "rpc/base/error.h"
 #include "rpc/base/unique_fd.h"
@@ -18,8 +20,9 @@ namespace stitchkit {
 /// Loop thread only, but for start().
 class Warden {
  public:
-  /// Forks it, as the user that guests are started by. Errors: kUnavailable.
-  static Result<Warden> start();
+  /// Forks it, as the user that guests are started by. `cgroups` are directories of control groups that it removes when
+  /// the sidecar is gone and the guests with it (backend/cgroups). Errors: kUnavailable.
+  static Result<Warden> start(std::vector<std::string> cgroups = {});
 
   Warden(Warden&& other) noexcept;
   Warden& operator=(Warden&&) = delete;
@@ -40,10 +43,12 @@ class Warden {
  private:
   int send(int initPidfd);
 
-  Warden(UniqueFd socket, pid_t pid) noexcept : socket_(std::move(socket)), pid_(pid) {}
+  Warden(UniqueFd socket, pid_t pid, std::vector<std::string> cgroups) noexcept
+      : socket_(std::move(socket)), pid_(pid), cgroups_(std::move(cgroups)) {}
 
   UniqueFd socket_;
   pid_t pid_ = -1;
+  std::vector<std::string> cgroups_;
   std::uint64_t generation_ = 0;
 };
 

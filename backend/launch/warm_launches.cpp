@@ -152,6 +152,7 @@ void WarmLaunches::turn() {
 
 void WarmLaunches::failed() {
   notBefore_ = Clock::now() + kAfterFailure;
+  ++failed_;
 }
 
 WarmPool::WarmPool(WarmLaunches& launches) : launches_(launches), idle_(launches.io_) {}
@@ -229,7 +230,8 @@ void WarmPool::startOne() {
     launches_.failed();
   } else {
     entries_.push_back({sandbox, owner});
-    ++launches_.waiting_;
+    launches_.mostWaiting_.see(++launches_.waiting_);
+    ++launches_.made_;
     ++launches_.starting_;
   }
   refillLater();

@@ -14,6 +14,7 @@
 
 #include "backend/launch/launch_profile.h"
 #include "backend/launch/sandbox_process.h"
+#include "rpc/queue_state.h"
 
 namespace stitchkit {
 
@@ -28,6 +29,14 @@ class WarmLaunches {
   WarmLaunches(boost::asio::io_context& io, std::size_t each);
 
   [[nodiscard]] std::shared_ptr<WarmPool> pool(std::shared_ptr<const PreparedProfile> profile);
+
+  struct Counts {
+    QueueState waiting;          ///< of all handles, those in set-up included
+    std::uint64_t starting = 0;  ///< of these, in set-up
+    std::uint64_t made = 0;      ///< since the start
+    std::uint64_t failed = 0;    ///< could not be made ready
+  };
+  [[nodiscard]] Counts counts() const { return {{waiting_, mostWaiting_.value(), most_}, starting_, made_, failed_}; }
 
  private:
   friend class WarmPool;
@@ -51,6 +60,9 @@ class WarmLaunches {
   std::size_t cores_;
   std::size_t waiting_ = 0;   // of all pools, those in set-up included
   std::size_t starting_ = 0;  // of these, in set-up
+  HighWater mostWaiting_;
+  std::uint64_t made_ = 0;
+  std::uint64_t failed_ = 0;
   std::deque<std::weak_ptr<WarmPool>> lacking_;
   std::map<std::uint64_t, Clock::time_point> commands_;  // live ones, in the order of their beginning
   std::uint64_t lastCommand_ = 0;
@@ -80,6 +92,7 @@ class WarmPool : public std::enable_shared_from_this<WarmPool> {
   /// None is taken or made any more. Those that wait are left alone until end(): their ends would take time from what a
   /// stop waits for, and they touch nothing.
   void close() { profile_ = nullptr; }
+  [[nodiscard]] std::size_t waiting() const { return entries_.size(); }
   void end();
 
  private:

@@ -130,6 +130,12 @@ Result<Privilege> giveUpRoot(const PrivilegePlan& plan) {
   if (auto given = handOverStateDirectory(place->path, *user); !given) {
     return given.error();
   }
+  CgroupRequest cgroups = plan.cgroups;
+  cgroups.owner = CgroupOwner{user->uid, user->gid};
+  auto delegation = std::make_shared<const CgroupDelegation>(delegateCgroups(cgroups));
+  if (plan.beforeDrop) {
+    plan.beforeDrop();
+  }
   auto steward = Steward::start(*user);
   if (!steward) {
     return steward.error();
@@ -144,7 +150,8 @@ Result<Privilege> giveUpRoot(const PrivilegePlan& plan) {
   // LeakSanitizer traces the process at its end, which an undumpable one refuses.
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 #endif
-  return Privilege{std::move(place->path), std::move(place->note), false, *user, std::move(*steward)};
+  return Privilege{std::move(place->path), std::move(place->note), false, *user,
+                   std::move(*steward),    std::move(delegation)};
 }
 
 }  // namespace
@@ -158,7 +165,12 @@ Result<Privilege> settlePrivilege(const PrivilegePlan& plan) {
   if (!place) {
     return place.error();
   }
-  return Privilege{std::move(place->path), std::move(place->note), isRoot, std::nullopt, Steward()};
+  return Privilege{std::move(place->path),
+                   std::move(place->note),
+                   isRoot,
+                   std::nullopt,
+                   Steward(),
+                   std::make_shared<const CgroupDelegation>(delegateCgroups(plan.cgroups))};
 }
 
 }  // namespace stitchkit

@@ -2,10 +2,13 @@
 // below /proc/sys of the host (FACTS.md, 0), and a sidecar that is root is a prize.
 #pragma once
 
+#include "backend/cgroups/cgroup_delegation.h"
 #include "backend/privilege/steward.h"
 #include "backend/privilege/user.h"
 #include "rpc/base/error.h"
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -15,6 +18,10 @@ struct PrivilegePlan {
   std::string user = "nobody";                ///< --user: a name, or the number of a uid
   bool allowRoot = false;                     ///< --allow-root
   std::optional<std::string> stateDirectory;  ///< --state-dir; without it the default is chosen
+  CgroupRequest cgroups;                      ///< --cgroup; `owner` is set here
+  /// Called when all that root makes is made, just before root is given up; not at all when it is not. For a child that
+  /// is to keep its rights.
+  std::function<void()> beforeDrop;
 };
 
 /// How the sidecar runs from now on.
@@ -29,6 +36,8 @@ struct Privilege {
   std::optional<TargetUser> user;
   /// For a state directory that `initialize` names; dismiss it before the first guest.
   Steward steward;
+  /// Where control groups may be made: by the user that it has become, in what root has handed over.
+  std::shared_ptr<const CgroupDelegation> cgroups;
 };
 
 /// Settles it for the whole process. Call once, from main, before any thread exists. After an error the process must

@@ -24,10 +24,12 @@ int makePath(const std::string& path) {
 
 }  // namespace
 
-Layout::Layout(std::string stateDirectory, std::string backendName)
-    : stateDirectory_(std::move(stateDirectory)),
-      backendName_(std::move(backendName)),
-      namespaceDirectory_(stateDirectory_ + '/' + sha256Hex(backendName_)) {}
+Layout::Layout(const std::string& stateDirectory, std::string backendName)
+    : backendName_(std::move(backendName)), namespaceDirectory_(stateDirectory + '/' + sha256Hex(backendName_)) {}
+
+Layout Layout::ofDirectory(const std::string& stateDirectory, std::string_view directoryName) {
+  return Layout(Place{"", stateDirectory + '/' + std::string(directoryName)});
+}
 
 Result<UniqueFd> Layout::openOrMake(Area area) const {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;

@@ -21,7 +21,11 @@ class Layout {
   enum class Area { kTemplates, kSessions, kStaging };
 
   /// `stateDirectory` is trusted and need not exist yet; `backendName` is any text but "".
-  Layout(std::string stateDirectory, std::string backendName);
+  Layout(const std::string& stateDirectory, std::string backendName);
+
+  /// Of a backend whose directory is there (`directoryName`: 64 hex digits) and whose name is not known: backendName()
+  /// is "".
+  static Layout ofDirectory(const std::string& stateDirectory, std::string_view directoryName);
 
   [[nodiscard]] const std::string& backendName() const noexcept { return backendName_; }
   /// `<state>/<sha256(name)>`.
@@ -36,7 +40,13 @@ class Layout {
   static const char* name(Area area) noexcept;
 
  private:
-  std::string stateDirectory_;
+  struct Place {
+    std::string backendName;
+    std::string directory;
+  };
+  explicit Layout(Place place)
+      : backendName_(std::move(place.backendName)), namespaceDirectory_(std::move(place.directory)) {}
+
   std::string backendName_;
   std::string namespaceDirectory_;
 };

@@ -144,6 +144,17 @@ Result<Lease> Lease::claim(int session) {
   return Lease(std::move(directory), std::move(*file), tookOver);
 }
 
+Lease::Holder Lease::look(int session) {
+  const OpenOutcome opened = openSegment(session, kName, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (opened.error == ENOENT) {
+    return Holder::kNobody;
+  }
+  if (!opened.fd || !isOurs(opened.fd.get())) {
+    return Holder::kForeign;
+  }
+  return ::flock(opened.fd.get(), LOCK_SH | LOCK_NB) == 0 ? Holder::kDeadOwner : Holder::kOwner;
+}
+
 void Lease::release() noexcept {
   // Nobody else removes or replaces the file while its lock is ours.
   if (file_ && names(session_.get(), kName, file_.get())) {

@@ -18,6 +18,11 @@ class Lease {
   /// operator must look. A lease whose owner is dead is taken over.
   static Result<Lease> acquire(int session, int staging);
 
+  enum class Holder { kNobody, kOwner, kDeadOwner, kForeign };
+  /// Whose it is at this moment, for a list: what is to be done needs the lease itself. Where a dead owner left the
+  /// file, its lock is tried for an instant, and whoever acquires just then may hear that it is busy.
+  static Holder look(int session);
+
   /// For removing a session where no file can be made any more (a full disk): holds the file of a dead owner, or none
   /// where there is none; then it keeps nobody from acquiring. Errors as acquire().
   static Result<Lease> claim(int session);

@@ -7,7 +7,10 @@
 #include "codingtools/remove_tree.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace stitchkit {
@@ -16,6 +19,7 @@ namespace {
 
 constexpr const char* kBuiltSession = "session";
 constexpr const char* kStateFile = "state.json";
+constexpr const char* kStateFileFromWorkspace = "../state.json";
 constexpr const char* kWorkspace = "workspace";
 constexpr std::size_t kStateBytes = 64UL * 1024;
 
@@ -63,6 +67,12 @@ Result<Built> build(int staging, int data, const SessionState& state, const std:
   return Built{std::move(*session), std::move(*workspace)};
 }
 
+/// Says in a published session that it is used now. Where that cannot be said (a read-only disk) it is older than it
+/// could be, and has an owner all the same.
+void noteUse(int workspace) noexcept {
+  static_cast<void>(::utimensat(workspace, kStateFileFromWorkspace, nullptr, AT_SYMLINK_NOFOLLOW));
+}
+
 /// Opens a published session and checks that it is the one the state speaks of.
 Result<Built> openSession(int sessions, const SessionState& state) {
   Result<std::optional<UniqueFd>> session = openDirectory(sessions, state.sessionId.c_str());
@@ -93,11 +103,15 @@ Result<Built> openSession(int sessions, const SessionState& state) {
 /// dead owner is left.
 Result<Lease> takeLease(int sessions, const std::string& sessionId, int session, int staging) {
   Result<Lease> lease = Lease::acquire(session, staging);
-  if (!lease) {
+  if (!lease && lease.error().kind != ErrorKind::kInternal) {
     return lease;
   }
+  // A directory that was removed takes no lease, and says so in its own way.
   if (!names(sessions, sessionId.c_str(), session)) {
     return mismatch("There is no such session");
+  }
+  if (!lease) {
+    return lease;
   }
   if (lease->tookOver()) {
     if (Result<void> ended = endStrayGuests(sessionId); !ended) {
@@ -127,6 +141,25 @@ Result<Lease> leaseForRemoval(const Layout& layout, int sessions, const std::str
 
 }  // namespace
 
+// The directory changes when a lease comes or goes, whoever's program that is; `state.json` is touched by us.
+std::time_t lastUseOf(int directory) {
+  struct stat status {};
+  const std::time_t changed = ::fstat(directory, &status) == 0 ? status.st_mtime : 0;
+  return std::max(changed, useStampOf(directory).tv_sec);
+}
+
+timespec useStampOf(int directory) {
+  struct stat status {};
+  return ::fstatat(directory, kStateFile, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status.st_mtim : timespec{};
+}
+
+void StoredSession::release() noexcept {
+  if (lease_.held() && published_) {
+    noteUse(workspace_.descriptor());
+  }
+  lease_.release();
+}
+
 std::string StoredSession::workspacePath() const {
   return (published_ ? layout_.namespaceDirectory() + "/sessions/" + state_.sessionId : staging_.path() + "/session") +
          "/workspace";
@@ -140,9 +173,17 @@ Result<void> StoredSession::publish() {
   if (!sessions) {
     return sessions.error();
   }
+  const Durability& durability = stagingDirectory_->durability();
+  if (const int error = durability.settleTree(staging_.descriptor()); error != 0) {
+    return storageError(error, "sync session");
+  }
   if (const int error = renameNew(staging_.descriptor(), kBuiltSession, sessions->get(), state_.sessionId.c_str());
       error != 0) {
     return storageError(error, "publish session");
+  }
+  if (const int error = durability.settleEntries(sessions->get(), staging_.descriptor()); error != 0) {
+    static_cast<void>(renameNew(sessions->get(), state_.sessionId.c_str(), staging_.descriptor(), kBuiltSession));
+    return storageError(error, "sync sessions");
   }
   published_ = true;
   return {};
@@ -171,7 +212,7 @@ Result<StoredSession> SessionStore::create(const std::string& templateKey, const
   if (!stagingDirectory || !workspace) {
     return stagingDirectory ? workspace.error() : stagingDirectory.error();
   }
-  return StoredSession(layout_, std::move(state), std::move(*staging), std::move(*stagingDirectory),
+  return StoredSession(layout_, std::move(state), std::move(*staging), std::move(*stagingDirectory), durability_,
                        std::move(*workspace), std::move(*lease), false);
 }
 
@@ -209,8 +250,9 @@ Result<StoredSession> SessionStore::attach(const std::string& templateKey, const
   if (!lease) {
     return lease.error();
   }
-  return StoredSession(layout_, state, std::move(*staging), std::move(*stagingDirectory), std::move(*workspace),
-                       std::move(*lease), true);
+  noteUse(workspace->descriptor());
+  return StoredSession(layout_, state, std::move(*staging), std::move(*stagingDirectory), durability_,
+                       std::move(*workspace), std::move(*lease), true);
 }
 
 // Nothing new is made on the disk: deleting is what helps when it is full.
@@ -220,7 +262,9 @@ Result<void> SessionStore::removeSession(int sessions, const std::string& sessio
   if (!area) {
     return area.error();
   }
-  // From here on the session does not exist; a kill leaves only work for the sweeper, who may even be at it already.
+  // Held until all is gone, so that no sweeper takes up what may have to be put back.
+  static_cast<void>(::flock(session, LOCK_EX | LOCK_NB));
+  // From here on the session does not exist; a kill leaves only work for the sweeper.
   const std::string doomed = randomName();
   if (const int error = renameNew(sessions, sessionId.c_str(), area->get(), doomed.c_str());
       error != 0 && error != ENOENT) {
@@ -233,45 +277,80 @@ Result<void> SessionStore::removeSession(int sessions, const std::string& sessio
       return free.error();
     }
   }
+  if (const int error = durability_.settleEntries(sessions, session); error != 0) {
+    return storageError(error, "sync sessions");
+  }
   if (const Result<void> removed = removeEntry(area->get(), doomed.c_str(), stop); !removed) {
     return removed.error().kind == ErrorKind::kCancelled ? removed.error() : storageError(removed.error());
   }
   return {};
 }
 
-Result<void> SessionStore::remove(const std::string& sessionId, StoredSession* owned,
-                                  const std::stop_token& stop) const {
-  const Result<std::optional<UniqueFd>> sessions = layout_.open(Layout::Area::kSessions);
+/// Its directory in `sessions`, which is opened, too; none of both when it is not there.
+struct SessionStore::Found {
+  std::optional<UniqueFd> sessions;
+  std::optional<UniqueFd> session;
+};
+
+Result<SessionStore::Found> SessionStore::find(const std::string& sessionId) const {
+  Result<std::optional<UniqueFd>> sessions = layout_.open(Layout::Area::kSessions);
   if (!sessions) {
     return sessions.error();
   }
   if (!*sessions || !isHexName(sessionId)) {
-    return {};
+    return Found{};
   }
   Result<std::optional<UniqueFd>> session = openDirectory((*sessions)->get(), sessionId.c_str());
   if (!session) {
     return session.error();
   }
-  if (!*session) {
+  return Found{std::move(*sessions), std::move(*session)};
+}
+
+Result<void> SessionStore::remove(const std::string& sessionId, StoredSession* owned,
+                                  const std::stop_token& stop) const {
+  if (owned == nullptr || !owned->lease_.held()) {
+    const Result<bool> removed = removeIf(
+        sessionId, [](int, bool) { return true; }, stop);
+    return removed ? Result<void>() : Result<void>(removed.error());
+  }
+  const Result<Found> found = find(sessionId);
+  if (!found) {
+    return found.error();
+  }
+  if (!found->session) {
     return {};
   }
-  std::optional<Lease> lease;
-  if (owned == nullptr || !owned->lease_.held()) {
-    Result<Lease> taken = leaseForRemoval(layout_, (*sessions)->get(), sessionId, (*session)->get());
-    if (!taken) {
-      const bool gone = taken.error().kind == ErrorKind::kStateMismatch;
-      return gone ? Result<void>() : Result<void>(taken.error());
-    }
-    lease.emplace(std::move(*taken));
-  }
-  const bool held = !lease || lease->held();
-  if (Result<void> removed = removeSession((*sessions)->get(), sessionId, (*session)->get(), held, stop); !removed) {
+  if (Result<void> removed = removeSession(found->sessions->get(), sessionId, found->session->get(), true, stop);
+      !removed) {
     return removed;
   }
-  if (owned != nullptr) {
-    owned->lease_.release();
-  }
+  owned->lease_.release();
   return {};
+}
+
+Result<bool> SessionStore::removeIf(const std::string& sessionId, const Agreement& agree,
+                                    const std::stop_token& stop) const {
+  const Result<Found> found = find(sessionId);
+  if (!found) {
+    return found.error();
+  }
+  if (!found->session) {
+    return true;
+  }
+  const int session = found->session->get();
+  const Result<Lease> lease = leaseForRemoval(layout_, found->sessions->get(), sessionId, session);
+  if (!lease) {
+    const bool gone = lease.error().kind == ErrorKind::kStateMismatch;
+    return gone ? Result<bool>(true) : Result<bool>(lease.error());
+  }
+  if (!agree(session, lease->tookOver())) {
+    return false;
+  }
+  if (Result<void> removed = removeSession(found->sessions->get(), sessionId, session, lease->held(), stop); !removed) {
+    return removed.error();
+  }
+  return true;
 }
 
 }  // namespace stitchkit

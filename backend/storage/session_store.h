@@ -8,6 +8,10 @@
 #include "codingtools/contained_directory.h"
 #include "rpc/base/error.h"
 
+#include <sys/types.h>
+
+#include <ctime>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -48,18 +52,18 @@ class StoredSession {
   [[nodiscard]] Result<void> publish();
   /// Frees the lease and keeps the workspace; for when no guest is left. Idempotent. Only state(),
   /// SessionStore::remove() and the destructor are of use afterwards.
-  void release() noexcept { lease_.release(); }
+  void release() noexcept;
   /// Frees the lease as a dead owner would, for when guests may be left: the next owner ends them.
   void abandon() noexcept { lease_.abandon(); }
 
  private:
   friend class SessionStore;
   StoredSession(Layout layout, SessionState state, StagingEntry staging, UniqueFd stagingDirectory,
-                ContainedDirectory workspace, Lease lease, bool published)
+                Durability durability, ContainedDirectory workspace, Lease lease, bool published)
       : layout_(std::move(layout)),
         state_(std::move(state)),
         staging_(std::move(staging)),
-        stagingDirectory_(std::make_unique<StagingDirectory>(std::move(stagingDirectory))),
+        stagingDirectory_(std::make_unique<StagingDirectory>(std::move(stagingDirectory), durability)),
         workspace_(std::move(workspace)),
         lease_(std::move(lease)),
         published_(published) {}
@@ -73,10 +77,17 @@ class StoredSession {
   bool published_;
 };
 
+/// When a session was last attached or stopped by a program of this layout: seconds since the epoch. `directory` is the
+/// session's. Whatever takes a lease or frees it changes this; guests cannot.
+std::time_t lastUseOf(int directory);
+/// The part of it that taking and freeing a lease does not change by itself; 0 when there is none.
+timespec useStampOf(int directory);
+
 /// Thread-safe, and safe beside other processes on the same state directory. Blocks on the disk.
 class SessionStore {
  public:
-  explicit SessionStore(const Layout& layout) : layout_(layout), templates_(layout) {}
+  explicit SessionStore(const Layout& layout, Durability durability = {})
+      : layout_(layout), durability_(durability), templates_(layout, durability) {}
 
   /// A new session with the template's files, owned and not yet published. kStateMismatch for an unknown template;
   /// kLimit with reason "storage"; kCancelled. Whatever fails, nothing is left behind.
@@ -93,11 +104,21 @@ class SessionStore {
   [[nodiscard]] Result<void> remove(const std::string& sessionId, StoredSession* owned,
                                     const std::stop_token& stop = {}) const;
 
+  /// Asked with the lease of the session held, so that nobody uses it: its directory, and whether the former owner died
+  /// without stopping.
+  using Agreement = std::function<bool(int session, bool ownerDied)>;
+  /// As remove() of a session that is nobody's here, if `agree` says so. Whether it did; true for one that is gone.
+  [[nodiscard]] Result<bool> removeIf(const std::string& sessionId, const Agreement& agree,
+                                      const std::stop_token& stop = {}) const;
+
  private:
+  struct Found;
+  [[nodiscard]] Result<Found> find(const std::string& sessionId) const;
   Result<void> removeSession(int sessions, const std::string& sessionId, int session, bool leaseHeld,
                              const std::stop_token& stop) const;
 
   Layout layout_;
+  Durability durability_;
   TemplateStore templates_;
 };
 

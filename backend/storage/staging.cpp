@@ -22,23 +22,21 @@ namespace {
 constexpr int kMaxNameAttempts = 100;
 
 void logFailure(const std::string& name, const Error& error) {
-  logLine(LogLevel::kWarning,
-          "staging/" + name + " could not be removed: " + error.message + " " + error.privateDetail);
+  logEvent(LogLevel::kWarning, "leftover",
+           {{"name", name}, {"message", "could not be removed: " + error.message + " " + error.privateDetail}});
 }
 
-/// Removes one entry if no living owner holds it.
-void sweepEntry(int area, const std::string& name, const std::stop_token& stop) {
-  const OpenOutcome entry = openSegment(area, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY);
-  if (entry.error == ENOENT) {
-    return;
-  }
-  // What cannot be opened cannot be locked either (a link, a directory without permission bits): not an owner's.
-  if (entry.fd && (::flock(entry.fd.get(), LOCK_EX | LOCK_NB) != 0 || !names(area, name.c_str(), entry.fd.get()))) {
-    return;
-  }
-  if (const Result<void> removed = removeEntry(area, name.c_str(), stop); !removed) {
-    logFailure(name, removed.error());
-  }
+/// An entry, opened where it can be; locked when no living owner holds it. What cannot be opened cannot be locked
+/// either (a link, a directory without permission bits): not an owner's.
+struct Claimed {
+  OpenOutcome entry;
+  bool owned;
+};
+Claimed claim(int area, const std::string& name) {
+  Claimed claimed{openSegment(area, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY), false};
+  const int file = claimed.entry.fd.get();
+  claimed.owned = claimed.entry.fd && (::flock(file, LOCK_EX | LOCK_NB) != 0 || !names(area, name.c_str(), file));
+  return claimed;
 }
 
 }  // namespace
@@ -76,24 +74,54 @@ StagingEntry::~StagingEntry() {
   }
 }
 
-void sweepStaging(const Layout& layout, const std::stop_token& stop) {
+Result<std::vector<StagingLook>> lookAtStaging(const Layout& layout) {
   const Result<std::optional<UniqueFd>> area = layout.open(Layout::Area::kStaging);
-  if (!area || !*area) {
+  if (!area) {
+    return area.error();
+  }
+  std::vector<StagingLook> found;
+  if (!*area) {
+    return found;
+  }
+  DirectoryReader reader;
+  int error = reader.start((*area)->get());
+  while (const DirectoryReader::Entry* const entry = error == 0 ? reader.next() : nullptr) {
+    found.push_back({entry->name, claim((*area)->get(), entry->name).owned});
+  }
+  error = error == 0 ? reader.error() : error;
+  return error == 0 ? Result<std::vector<StagingLook>>(std::move(found)) : storageError(error, "read staging");
+}
+
+Result<Swept> sweepStagingEntry(const Layout& layout, const std::string& name, const std::stop_token& stop) {
+  const Result<std::optional<UniqueFd>> area = layout.open(Layout::Area::kStaging);
+  if (!area) {
+    return area.error();
+  }
+  if (!*area) {
+    return Swept::kRemoved;
+  }
+  const Claimed claimed = claim((*area)->get(), name);
+  if (claimed.owned) {
+    return Swept::kOwned;
+  }
+  if (const Result<void> removed = removeEntry((*area)->get(), name.c_str(), stop); !removed) {
+    return storageError(removed.error());
+  }
+  return Swept::kRemoved;
+}
+
+void sweepStaging(const Layout& layout, const std::stop_token& stop) {
+  const Result<std::vector<StagingLook>> found = lookAtStaging(layout);
+  if (!found) {
     return;
   }
-  const int directory = (*area)->get();
-  std::vector<std::string> entries;
-  DirectoryReader reader;
-  if (reader.start(directory) == 0) {
-    while (const DirectoryReader::Entry* const entry = reader.next()) {
-      entries.emplace_back(entry->name);
-    }
-  }
-  for (const std::string& name : entries) {
+  for (const StagingLook& look : *found) {
     if (stop.stop_requested()) {
       return;
     }
-    sweepEntry(directory, name, stop);
+    if (const Result<Swept> swept = look.owned ? Swept::kOwned : sweepStagingEntry(layout, look.name, stop); !swept) {
+      logFailure(look.name, swept.error());
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <stop_token>
 #include <string>
+#include <vector>
 
 namespace stitchkit {
 
@@ -45,5 +46,16 @@ class StagingEntry {
 /// Removes what dead owners left. For the backend's start; safe beside other sidecars and threads at work. What cannot
 /// be removed is logged and left for the next time.
 void sweepStaging(const Layout& layout, const std::stop_token& stop = {});
+
+/// What is under way or left there at this moment, by name.
+struct StagingLook {
+  std::string name;
+  bool owned;  ///< somebody is at it
+};
+Result<std::vector<StagingLook>> lookAtStaging(const Layout& layout);
+
+enum class Swept { kRemoved, kOwned };
+/// Removes one entry unless somebody is at it; one that is gone is removed. Errors: kInternal, kCancelled.
+Result<Swept> sweepStagingEntry(const Layout& layout, const std::string& name, const std::stop_token& stop = {});
 
 }  // namespace stitchkit

@@ -153,7 +153,8 @@ Result<void> endStrayGuests(std::string_view sessionId, std::chrono::millisecond
   }
   // A guest may fork while the list is read: done when a whole look finds nobody.
   for (std::vector<UniqueFd> strays = finder.find(); !strays.empty(); strays = finder.find()) {
-    logLine(LogLevel::kWarning, "ending " + std::to_string(strays.size()) + " guests of a dead owner");
+    logEvent(LogLevel::kWarning, "stray-guests",
+             {{"session", sessionId}, {"count", strays.size()}, {"message", "ending guests of a dead owner"}});
     if (!endAll(strays, end)) {
       return Error(ErrorKind::kBusy, "Guests of the session's former owner are still ending")
           .withHint("Try again in a moment.");

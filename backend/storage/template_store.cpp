@@ -125,10 +125,17 @@ Result<bool> TemplateStore::publish(int staging, const std::string& key) const {
   if (!templates) {
     return templates.error();
   }
+  if (const int error = durability_.settleTree(staging); error != 0) {
+    return storageError(error, "sync template");
+  }
+  const auto settled = [&]() -> Result<bool> {
+    const int error = durability_.settleEntries(templates->get(), staging);
+    return error == 0 ? Result<bool>(true) : storageError(error, "sync templates");
+  };
   for (int attempt = 0; attempt < kMaxPublishAttempts; ++attempt) {
     int error = renameNew(staging, kBuiltTemplate, templates->get(), key.c_str());
     if (error == 0) {
-      return true;
+      return settled();
     }
     if (error != EEXIST) {
       return storageError(error, "publish template");
@@ -142,7 +149,7 @@ Result<bool> TemplateStore::publish(int staging, const std::string& key) const {
     }
     error = ::renameat2(staging, kBuiltTemplate, templates->get(), key.c_str(), RENAME_EXCHANGE) == 0 ? 0 : errno;
     if (error == 0) {
-      return true;
+      return settled();
     }
     if (error == EINVAL || error == ENOSYS) {
       // A file system that cannot exchange: the old one goes first, and for a moment there is none.

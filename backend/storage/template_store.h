@@ -3,6 +3,7 @@
 
 #include "backend/storage/layout.h"
 #include "backend/storage/template_key.h"
+#include "codingtools/durability.h"
 #include "rpc/base/error.h"
 #include "rpc/base/unique_fd.h"
 
@@ -21,7 +22,8 @@ class TemplateStore {
     std::string templateKey;
   };
 
-  explicit TemplateStore(Layout layout) : layout_(std::move(layout)) {}
+  explicit TemplateStore(Layout layout, Durability durability = {})
+      : layout_(std::move(layout)), durability_(durability) {}
 
   /// Makes the template unless it is there and whole. One whose `ready` or `data` is missing or wrong is made anew.
   /// Files are 0600, directories 0700. Errors: those of arrangeTemplate(); kLimit with reason "storage"; kInternal;
@@ -36,6 +38,7 @@ class TemplateStore {
   [[nodiscard]] Result<bool> publish(int staging, const std::string& key) const;
 
   Layout layout_;
+  Durability durability_;
 };
 
 }  // namespace stitchkit

@@ -131,6 +131,10 @@ class Backend {
     return handle;
   }
 
+  async stats() {
+    return await this.#owner.running?.request('backend.stats');
+  }
+
   close() {
     return this.#owner.close(this.#closeTimeoutMs);
   }

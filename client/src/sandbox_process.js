@@ -100,10 +100,11 @@ export class ProcessReceiver {
     if (signal?.aborted) onAbort();
     const { stdout, stderr } = this.#channels;
     try {
-      const { exitCode } = await this.#sidecar.request('process.result', { process: this.#id }, { urgent: true });
+      const params = { process: this.#id };
+      const { exitCode, details } = await this.#sidecar.request('process.result', params, { urgent: true });
       if (signal?.aborted) throw signal.reason;
       this.#endChannels();
-      return { exitCode, stdout: stdout.bytes(), stderr: stderr.bytes() };
+      return { exitCode, stdout: stdout.bytes(), stderr: stderr.bytes(), ...(details && { details }) };
     } catch (error) {
       const reason = signal?.aborted ? signal.reason : error;
       this.#endChannels(reason);

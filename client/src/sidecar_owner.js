@@ -29,6 +29,11 @@ export class SidecarOwner {
     return this.#starting;
   }
 
+  /** The one that runs, if one does; starts none. */
+  get running() {
+    return this.#sidecar && !this.#sidecar.ended && !this.#closing ? this.#sidecar : undefined;
+  }
+
   close(timeoutMs) {
     this.#closing ??= this.#close(timeoutMs);
     return this.#closing;

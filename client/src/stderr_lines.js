@@ -3,6 +3,17 @@ import { LineDecoder } from './line_decoder.js';
 const MAX_LINE_BYTES = 64 * 1024;
 const LAST_LINES = 3;
 const LEVELS = { error: 'error', warning: 'warn', info: 'info', debug: 'debug' };
+const QUIET = ['info', 'debug'];
+
+// Of a line in either of the sidecar's formats (--log-format).
+function levelOf(line) {
+  if (!line.startsWith('{')) return /^stitchkit-sandbox: (error|warning|info|debug): /.exec(line)?.[1];
+  try {
+    return JSON.parse(line).level;
+  } catch {
+    return undefined;
+  }
+}
 
 /** What a sidecar says to its operator, on the way to the logger. */
 export class StderrLines {
@@ -20,15 +31,15 @@ export class StderrLines {
     stream.on('end', () => decoder.end());
   }
 
-  /** The last lines, for an error about its end. */
+  /** The last lines that are no everyday ones, for an error about its end. */
   get last() {
     return this.#last.join('\n');
   }
 
   #onLine(line, logger) {
     if (line === '') return;
-    this.#last = [...this.#last.slice(1 - LAST_LINES), line];
-    const level = /^stitchkit-sandbox: (error|warning|info|debug): /.exec(line)?.[1];
-    logger(LEVELS[level] ?? 'warn', line);
+    const level = LEVELS[levelOf(line)] ?? 'warn';
+    if (!QUIET.includes(level)) this.#last = [...this.#last.slice(1 - LAST_LINES), line];
+    logger(level, line);
   }
 }

@@ -22,6 +22,28 @@ before(() => {
 });
 after(() => shared.dispose());
 
+describe('stats', () => {
+  test('starts no sidecar, and tells of the one that runs', async (t) => {
+    const { backend: fresh, exits } = openBackend(t);
+    assert.equal(await fresh.stats(), undefined);
+    assert.deepEqual(exits, []);
+    const handle = await openHandle(fresh);
+    const process = await handle.session.spawn(shell('sleep 1000'));
+    const during = await fresh.stats();
+    assert.equal(during.sessions.live, 1);
+    assert.equal(during.commands.live, 1);
+    assert.deepEqual(during.queues.handleCommands, { depth: 1, highWater: 1, limit: 8 });
+    assert.equal(during.handles[0].session, handle.captureState().sessionId);
+    await process.stop();
+    const afterwards = await fresh.stats();
+    assert.equal(afterwards.commands.live, 0);
+    assert.equal(afterwards.commands.ended.stopped, 1);
+    assert.ok(afterwards.memory.residentBytes > 0);
+    await fresh.close();
+    assert.equal(await fresh.stats(), undefined);
+  });
+});
+
 describe('prewarm', () => {
   test('takes strings and bytes alike, and says whether the template was there', async () => {
     const asText = await backend.prewarm({ template: 'contents', files: { 'dir/é.txt': 'héllo' } });

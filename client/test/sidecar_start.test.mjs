@@ -254,6 +254,31 @@ describe('the process', () => {
     ]);
   });
 
+  test('its level is found in a line of JSON too, and everyday lines are no last words', async (t) => {
+    const line = (level, event) => JSON.stringify({ time: '2026-01-01T00:00:00.000Z', level, event });
+    const lines = [line('error', 'why'), line('info', 'command'), line('debug', 'x'), line('warning', 'y'), '{"level":'];
+    const { backend, logged } = openBackend(t, {
+      command: script(t, `printf '%s\\n' ${lines.map((one) => `'${one}'`).join(' ')} >&2; exit 3`),
+    });
+    const error = await failure(warm(backend));
+    assert.match(error.message, /why/);
+    assert.doesNotMatch(error.message, /command/);
+    assert.deepEqual(
+      logged,
+      ['error', 'info', 'debug', 'warn', 'warn'].map((level, index) => [level, lines[index]]),
+    );
+  });
+
+  test('each command is a line of level info', async (t) => {
+    const { backend, logged } = openBackend(t, { args: ['--log-format', 'json'] });
+    const handle = await backend.create({ template: { template: 'x' }, network: 'deny-all' });
+    await handle.session.run({ executable: '/bin/true', args: ['s3cret'] });
+    const told = () => logged.filter(([level, line]) => level === 'info' && JSON.parse(line).event === 'command');
+    await until(() => told().length === 1, 'the line of the command');
+    assert.equal(JSON.parse(told()[0][1]).executable, '/bin/true');
+    assert.doesNotMatch(told()[0][1], /s3cret/);
+  });
+
   test('a last line without an end reaches the logger too', async (t) => {
     const { backend, logged } = openBackend(t, {
       command: script(t, 'printf "stitchkit-sandbox: error: cut" >&2; exit 3'),

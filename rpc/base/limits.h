@@ -36,6 +36,16 @@ inline constexpr std::size_t kUndeliveredResults = 16;
 /// Unsent bytes towards the host at which guest output and new work wait (PROTOCOL.md, 1: slow reader).
 inline constexpr std::size_t kUnsentBytes = 4UL * 1024 * 1024;
 
+/// Lines of the log at once, and a second after that, where others than the operator decide how many there would be:
+/// about refused requests, and, a handle, about what the gateway refused to guests and about what it served them.
+/// Further ones are counted.
+inline constexpr std::uint32_t kLogBurst = 200;
+inline constexpr std::uint32_t kLogLinesPerSecond = 50;
+inline constexpr std::uint32_t kLogGatewayBurst = 1000;
+inline constexpr std::uint32_t kLogGatewayLinesPerSecond = 200;
+/// Handles that `backend.stats` has a row for, the latest ones.
+inline constexpr std::size_t kStatsHandles = 256;
+
 /// Bytes of one session file read or written (PROTOCOL.md, 5).
 inline constexpr std::size_t kSessionFileBytes = 1024UL * 1024;
 
@@ -82,6 +92,9 @@ inline constexpr std::size_t kEndedProcessBytes = 128UL * 1024 * 1024;
 inline constexpr std::size_t kLimitedOutputBytes = 64UL * 1024;
 /// Guests at work at once for session files whose path holds a symbolic link, a handle; further ones wait.
 inline constexpr std::size_t kFileGuests = 2;
+/// Processes and threads of a session at once unless `resources.maxProcesses` says otherwise (PROTOCOL.md, 4): a build
+/// with many jobs fits, a fork loop ends. Where there is no control group, of each command.
+inline constexpr std::uint64_t kSessionProcesses = 512;
 /// Size of the guest's /tmp in bytes unless `resources.tmpBytes` says otherwise (PROTOCOL.md, 4).
 inline constexpr std::int64_t kTmpBytes = 268435456;
 

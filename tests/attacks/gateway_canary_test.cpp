@@ -243,7 +243,7 @@ TEST_CASE("an injected credential reaches the upstream, and nothing that a guest
   const Upstream upstream{echo};
   SidecarOptions options;
   options.startAs = startAs;
-  options.arguments = {"--log-level", "debug"};
+  options.arguments = {"--log-level", "debug", "--log-format", reflection == "redact" ? "text" : "json"};
   options.keepTranscript = true;
   Sidecar sidecar(std::move(options));
   GatewayGuest guest(sidecar, upstream, injecting(upstream, secret, reflection));
@@ -268,6 +268,7 @@ TEST_CASE("an injected credential reaches the upstream, and nothing that a guest
   CHECK_FALSE(secret.in(sidecar.transcript()));
   CHECK_FALSE(secret.in(sidecar.stderrText()));
   CHECK(sidecar.transcript().find("gateway.error") != std::string::npos);
+  CHECK(sidecar.stderrText().find("gateway-request") != std::string::npos);
 
   // It was there to be found.
   const auto requests = upstream.requests();

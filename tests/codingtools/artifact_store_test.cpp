@@ -16,8 +16,10 @@ constexpr const char* kRequest = R"({"operation":"shell","executable":"sh"})";
 
 struct Session {
   TemporaryDirectory directory;
+  TemporaryDirectory aside;
   UniqueFd fd{::open((directory / "").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
-  ArtifactStore store{fd.get()};
+  StagingDirectory staging{UniqueFd(::open((aside / "").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC))};
+  ArtifactStore store{fd.get(), staging};
 
   [[nodiscard]] std::string content(const std::string& reference) const {
     const OpenedArtifact opened = store.open(reference).value();
@@ -34,7 +36,7 @@ TEST_CASE("artifacts are kept with what made them, and outlive the store") {
   const std::string bytes("a\n\0\xFF b", 6);
   CHECK(session.store.write(bytes, kRequest).value() == "artifact-1");
   CHECK(session.store.write("", "null").value() == "artifact-2");
-  const ArtifactStore later(session.fd.get());
+  const ArtifactStore later(session.fd.get(), session.staging);
   CHECK(later.open("artifact-1")->request == kRequest);
   CHECK(later.open("artifact-2")->request == "null");
   CHECK(session.content("artifact-1") == bytes);
@@ -69,13 +71,15 @@ TEST_CASE("the oldest make room, and no name is used twice") {
   const std::string whole(ArtifactStore::kMaxTotalBytes - 100, 'y');
   CHECK(session.store.write(whole, "{}").value() == "artifact-7");
   CHECK_FALSE(session.store.open("artifact-6").has_value());
-  CHECK(ArtifactStore(session.fd.get()).write(whole, "{}").value() == "artifact-8");
+  CHECK(ArtifactStore(session.fd.get(), session.staging).write(whole, "{}").value() == "artifact-8");
   CHECK(session.store.write(std::string(ArtifactStore::kMaxTotalBytes, 'y'), "{}").error().kind == ErrorKind::kLimit);
 }
 
 TEST_CASE("a writer that is killed leaves whole artifacts only, and the next one goes on") {
   Session session;
   for (int round = 0; round < 30; ++round) {
+    // Staging directories are swept when their owner is dead.
+    requireOk(removeEntriesOf(UniqueFd(::open((session.aside / "").c_str(), O_PATH | O_CLOEXEC)).get()));
     const pid_t writer = ::fork();
     REQUIRE(writer >= 0);
     if (writer == 0) {

@@ -25,3 +25,8 @@ TEST_CASE("a literal is found where it stands, whatever stands around it") {
     REQUIRE(finder.find(haystack, from) == haystack.find(finder.needle(), from));
   }
 }
+
+TEST_CASE("in a text without an address stands nothing but the empty literal") {
+  CHECK(LiteralFinder("a").find({}, 0) == std::string_view::npos);
+  CHECK(LiteralFinder("").find({}, 0) == 0);
+}

@@ -54,6 +54,7 @@ class WholeGateway {
  public:
   WholeGateway()
       : gateway_(loop_, threads_, *listenInDirectory(folder_.path(), "gateway.sock"), allowing(doorway.origin()),
+                 std::make_shared<GatewayWatch>("h1", "session"),
                  [this](const GatewayFailure& failure) { failures.push_back(failure); }) {}
   ~WholeGateway() { close(); }
   WholeGateway(const WholeGateway&) = delete;

@@ -23,7 +23,7 @@ using namespace testing;
 class GatewayScene {
  public:
   explicit GatewayScene(const std::function<void(RuleInput&)>& change = {}, std::size_t share = 1)
-      : core_(std::make_shared<GatewayCore>(thread_.settings(), places_, slots_, share,
+      : core_(std::make_shared<GatewayCore>(thread_.settings(), places_, slots_, watch_, share,
                                             allowing(doorway.origin(), change), [this](GatewayFailure failure) {
                                               const std::lock_guard lock(mutex_);
                                               failures_.push_back(std::move(failure));
@@ -77,12 +77,15 @@ class GatewayScene {
     return becomesTrue([this] { return freeSlots() == limits::kGatewayRequests; });
   }
 
+  GatewayWatch& watch() { return *watch_; }
+
   Doorway doorway;
 
  private:
   GatewayThread thread_;
   ConnectionPlaces places_{1U << 16};
   std::shared_ptr<RequestSlots> slots_ = std::make_shared<RequestSlots>();
+  std::shared_ptr<GatewayWatch> watch_ = std::make_shared<GatewayWatch>("h1", "session");
   std::mutex mutex_;
   std::vector<GatewayFailure> failures_;
   std::shared_ptr<GatewayCore> core_;
@@ -240,6 +243,80 @@ TEST_CASE("sixteen requests at once, and no seventeenth") {
     guest.close();
   }
   CHECK(scene.allSlotsFree());
+}
+
+TEST_CASE("what became of each request is counted, once") {
+  GatewayScene scene([](RuleInput& rule) { rule.maxRequestBytes = 10; });
+  const auto becomes = [&](GatewayOutcome outcome, std::uint64_t count) {
+    return becomesTrue([&] { return scene.watch().count(outcome) == count; });
+  };
+  auto [guest, upstream] = scene.busyGuest();
+  CHECK(scene.watch().requests.now() == 1);
+  CHECK(scene.watch().total() == 0);
+  upstream.send(okResponse("hello"));
+  CHECK(answerOf(guest) == "HTTP/1.1 200");
+  CHECK(becomes(GatewayOutcome::kAnswered, 1));
+  guest.send("GET / HTTP/1.1\r\nHost: other.example\r\n\r\n");
+  CHECK(answerOf(guest) == "HTTP/1.1 403");
+  CHECK(becomes(GatewayOutcome::kDenied, 1));
+  guest.send("TRACE / HTTP/1.1\r\nHost: " + scene.doorway.host() + "\r\n\r\n");
+  CHECK(answerOf(guest) == "HTTP/1.1 502");
+  CHECK(becomes(GatewayOutcome::kDenied, 2));
+  guest.send(scene.post("Transfer-Encoding: chunked\r\n", "b\r\n01234567890\r\n0\r\n\r\n"));
+  CHECK(answerOf(guest) == "HTTP/1.1 413");
+  CHECK(becomes(GatewayOutcome::kMalformed, 1));
+  Wire malformed = scene.guest();
+  malformed.send("GET /\r\n\r\n");
+  CHECK(answerOf(malformed) == "HTTP/1.1 400");
+  CHECK(becomes(GatewayOutcome::kMalformed, 2));
+  Wire failing = scene.guest();
+  failing.send(scene.post("Content-Length: 1\r\n", "x"));
+  upstream.readMessage();
+  upstream.close();
+  CHECK(answerOf(failing) == "HTTP/1.1 502");
+  CHECK(becomes(GatewayOutcome::kUpstreamFailed, 1));
+  auto [leaving, unanswered] = scene.busyGuest();
+  leaving.close();
+  CHECK(becomes(GatewayOutcome::kGuestGone, 1));
+  auto [ended, also] = scene.busyGuest();
+  scene.onCore([](GatewayCore& core) { core.setPolicy(NetworkPolicy()); });
+  ended.expectEnd();
+  CHECK(scene.watch().count(GatewayOutcome::kEnded) == 1);
+  // Connections without a request are none.
+  scene.guest().close();
+  CHECK(becomesTrue([&] { return scene.watch().connections.now() == 0; }));
+  CHECK(scene.watch().total() == 8);
+  CHECK(scene.watch().requests.now() == 0);
+  CHECK(scene.watch().requests.most() == 1);
+  CHECK(scene.watch().connections.most() >= 2);
+}
+
+TEST_CASE("requests beyond the sixteen are counted as such") {
+  GatewayScene scene;
+  std::vector<std::pair<Wire, Wire>> busy;
+  for (std::size_t i = 0; i < limits::kGatewayRequests; ++i) {
+    busy.push_back(scene.busyGuest());
+  }
+  Wire late = scene.guest();
+  late.send(scene.get());
+  CHECK(answerOf(late) == "HTTP/1.1 503");
+  CHECK(becomesTrue([&] { return scene.watch().count(GatewayOutcome::kBusy) == 1; }));
+  CHECK(scene.watch().requests.now() == limits::kGatewayRequests);
+  CHECK(scene.watch().requests.most() == limits::kGatewayRequests);
+}
+
+TEST_CASE("a large body that is held is counted until it is over") {
+  GatewayScene scene;
+  const std::string body(limits::kGatewaySmallBodyBytes * 2, 'x');
+  Wire guest = scene.guest();
+  guest.send(scene.post("Content-Length: " + std::to_string(body.size()) + "\r\n", body));
+  Wire upstream = scene.doorway.accept();
+  upstream.readMessage();
+  CHECK(scene.watch().heldBodyBytes.now() == body.size());
+  upstream.send(okResponse(""));
+  CHECK(answerOf(guest) == "HTTP/1.1 200");
+  CHECK(becomesTrue([&] { return scene.watch().heldBodyBytes.now() == 0; }));
+  CHECK(scene.watch().heldBodyBytes.most() == body.size());
 }
 
 TEST_CASE("requests that fail give their slots back") {

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "backend/launch/support_files.h"
+#include "backend/launch/system_call_filter.h"
 
 namespace stitchkit::test {
 namespace fs = std::filesystem;
@@ -69,6 +70,7 @@ LaunchProfile LaunchFixture::profile() const {
   made.etcDirectory = support->etcDirectory;
   made.helper = support->helper;
   made.tmpBytes = 16U << 20;
+  made.systemCalls = systemCallFilter().value();
   made.system = probeSystemLayout();
   return made;
 }

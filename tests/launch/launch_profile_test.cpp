@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "backend/launch/launch_helper/launch_protocol.h"
 #include "backend/launch/launch_profile.h"
 
 using namespace stitchkit;
@@ -114,13 +113,21 @@ TEST_CASE("the argument block ends each argument with NUL", "[profile]") {
   CHECK(prepared.argumentBlock().starts_with(std::string("--unshare-user\0--unshare-ipc\0", 29)));
 }
 
-TEST_CASE("sockets are filtered where the network is denied", "[profile]") {
+TEST_CASE("what is prepared beside the arguments", "[profile]") {
   LaunchProfile profile = sample();
   profile.softOpenFiles = 1024;
-  CHECK(PreparedProfile("/usr/bin/bwrap", profile, {}).helperArgument() == std::string(LAUNCH_FILTER_SOCKETS));
-  CHECK(PreparedProfile("/usr/bin/bwrap", profile, {}).softOpenFiles() == 1024);
-  profile.network = NetworkMode::kHost;
-  CHECK(PreparedProfile("/usr/bin/bwrap", profile, {}).helperArgument() == std::string(LAUNCH_ALL_SOCKETS));
+  profile.systemCalls = "filter";
+  const PreparedProfile prepared("/usr/bin/bwrap", profile, {});
+  CHECK(prepared.softOpenFiles() == 1024);
+  CHECK(prepared.systemCalls() == "filter");
+}
+
+TEST_CASE("system calls are filtered whatever the network is", "[profile]") {
+  LaunchProfile profile = sample();
+  for (const NetworkMode network : {NetworkMode::kDenied, NetworkMode::kHost}) {
+    profile.network = network;
+    CHECK(holds(profile, {"--seccomp", "5"}));
+  }
 }
 
 TEST_CASE("the machine's system directories are found", "[profile]") {

@@ -24,6 +24,20 @@ Session::Session(Sidecar& sidecar, Json network, Json state) : sidecar_(sidecar)
   state_ = created.at("state");
 }
 
+Session Session::withResources(Sidecar& sidecar, Json resources) {
+  return Session(Created{sidecar.call("backend.create", {{"template", {{"template", "empty"}}},
+                                                         {"network", "deny-all"},
+                                                         {"resources", std::move(resources)}})},
+                 sidecar);
+}
+
+Session Session::adopt(Sidecar& sidecar, Json created) {
+  return Session(Created{std::move(created)}, sidecar);
+}
+
+Session::Session(Created created, Sidecar& sidecar)
+    : sidecar_(sidecar), handle_(created.result.at("handle")), state_(created.result.at("state")) {}
+
 std::string Session::hostWorkspace() const {
   const std::string id = state_.at("sessionId");
   for (const auto& entry : std::filesystem::directory_iterator(sidecar_.state()->path())) {
@@ -44,7 +58,8 @@ Json Session::commandParams(std::vector<std::string> argv, Json more) const {
 
 RunOutcome Session::run(std::vector<std::string> argv, Json more, Milliseconds within) {
   const Json result = sidecar_.call("session.run", commandParams(std::move(argv), std::move(more)), within);
-  return {result.at("exitCode"), result.at("stdout"), result.at("stderr")};
+  return {result.at("exitCode"), result.at("stdout"), result.at("stderr"),
+          result.value("/details/resource"_json_pointer, "")};
 }
 
 RunOutcome Session::sh(const std::string& script, Json more) {

@@ -13,6 +13,7 @@ struct RunOutcome {
   int exitCode = -1;
   std::string out;
   std::string err;
+  std::string resource;  ///< details.resource; "" when there is none
 };
 
 /// One session over a sidecar that outlives it. Nothing happens at its end: a test says itself what stops.
@@ -20,6 +21,10 @@ class Session {
  public:
   /// backend.prewarm of an empty template and backend.create.
   explicit Session(Sidecar& sidecar, Json network = "deny-all");
+  /// The same with `resources`.
+  static Session withResources(Sidecar& sidecar, Json resources);
+  /// By the result of a backend.create.
+  static Session adopt(Sidecar& sidecar, Json created);
   /// backend.create with a saved state.
   Session(Sidecar& sidecar, Json network, Json state);
 
@@ -41,6 +46,11 @@ class Session {
   void stop() { sidecar_.call("handle.stop", {{"handle", handle_}}); }
 
  private:
+  struct Created {
+    Json result;
+  };
+  explicit Session(Created created, Sidecar& sidecar);
+
   Sidecar& sidecar_;
   std::string handle_;
   Json state_;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -18,7 +19,6 @@
 #include <unistd.h>
 
 #include "guest_files.h"
-#include "socket_filter.h"
 
 enum { kStreams = 3, kMaxDescriptors = kStreams + 1 };
 
@@ -301,6 +301,9 @@ static _Noreturn void run(size_t inPacket, const int* descriptors) {
   takeVector(&strings, header.environmentCount, environment);
   environ = environment;
 
+  if (header.entersGroup != 0 && write(LAUNCH_GROUP_FD, "0", 1) != 1) {
+    fail(kLaunchStepLimits);
+  }
   for (int stream = 0; stream < kStreams; ++stream) {
     if (dup3(descriptors[stream], stream, 0) < 0) {
       fail(kLaunchStepStreams);
@@ -315,6 +318,7 @@ static _Noreturn void run(size_t inPacket, const int* descriptors) {
   applyLimit(RLIMIT_FSIZE, header.fileBytes);
   applySoftOpenFiles(header.softOpenFiles);
   applyLimit(RLIMIT_NOFILE, header.openFiles);
+  applyLimit(RLIMIT_NPROC, header.processes);
   execvp(program, arguments);
   if (errno == ENOEXEC) {
     execByShell(program, header.argumentCount, arguments);
@@ -338,25 +342,31 @@ static _Noreturn void fileOperation(size_t inPacket, int payloadFd) {
   _exit(0);
 }
 
+/* It is bwrap's to install. */
+static void requireFilter(void) {
+  errno = 0;
+  if (prctl(LAUNCH_FILTER_QUESTION, 0, 0, 0, 0) != -1 || errno != LAUNCH_FILTER_ANSWER) {
+    fail(kLaunchStepFilter);
+  }
+}
+
 /* All that is the same for every command, so that none has to wait for it. */
-static void prepare(int filterSockets) {
+static void prepare(void) {
   umask(022);
   resetSignals();
   awaitInit();
   leaveBackground();
-  if (filterSockets && installSocketFilter() != 0) {
-    fail(kLaunchStepFilter);
-  }
+  requireFilter();
   memset(received.bytes, 1, sizeof received.bytes);
   memset(fewStrings, 1, sizeof fewStrings);
 }
 
-int main(int argc, char** argv) {
+int main(void) {
   int descriptors[kMaxDescriptors] = {-1, -1, -1, -1};
-  if (fcntl(LAUNCH_CONTROL_FD, F_SETFD, FD_CLOEXEC) != 0 || argc != 2) {
+  if (fcntl(LAUNCH_CONTROL_FD, F_SETFD, FD_CLOEXEC) != 0) {
     _exit(126); /* not started by the sidecar */
   }
-  prepare(strcmp(argv[1], LAUNCH_ALL_SOCKETS) != 0);
+  prepare();
   sayReady();
   const size_t inPacket = receivePacket(descriptors);
   switch (received.packet.operation) {

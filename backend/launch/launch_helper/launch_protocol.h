@@ -12,14 +12,18 @@
 #ifndef BACKEND_LAUNCH_LAUNCH_HELPER_LAUNCH_PROTOCOL_H
 #define BACKEND_LAUNCH_LAUNCH_HELPER_LAUNCH_PROTOCOL_H
 
+#include <errno.h>
 #include <stdint.h>
 
 /* The helper's end of the socket; bwrap passes it on. */
 #define LAUNCH_CONTROL_FD 3
+/* Where the session has control groups: what the guest's program enters its own by (LaunchRunHeader::entersGroup). */
+#define LAUNCH_GROUP_FD 6
 #define LAUNCH_MAGIC 0x6c6b7473u
-/* The helper's only argument: whether what runs gets the filter of socket_filter.h. A guest may know. */
-#define LAUNCH_FILTER_SOCKETS "filter-sockets"
-#define LAUNCH_ALL_SOCKETS "all-sockets"
+/* The filter of system calls answers this option of prctl, which the kernel does not have, with this errno, which prctl
+ * does not give: so the helper knows that the filter is on. A guest may know as well. */
+#define LAUNCH_FILTER_QUESTION 0x6c667473
+#define LAUNCH_FILTER_ANSWER ENOANO
 /* The most that a packet and the payload behind it may be. */
 #define LAUNCH_PACKET_BYTES 4096
 /* A limit that stays as it is. */
@@ -33,7 +37,7 @@ enum LaunchStep {
   kLaunchStepStreams,
   kLaunchStepDirectory,
   kLaunchStepLimits,
-  kLaunchStepFilter, /* the network is denied, and the kernel does not take the filter */
+  kLaunchStepFilter, /* the filter of system calls is not on */
   kLaunchStepExec,
   kLaunchStepFile /* the end of kLaunchOpen and kLaunchRemove, good (error 0, with the descriptor) or bad */
 };
@@ -56,10 +60,13 @@ struct LaunchPacket {
 struct LaunchRunHeader {
   uint32_t argumentCount;
   uint32_t environmentCount;
+  uint32_t entersGroup; /* 1: "0" is written into LAUNCH_GROUP_FD */
+  uint32_t reserved;
   uint64_t fileBytes; /* RLIMIT_FSIZE */
   uint64_t openFiles; /* RLIMIT_NOFILE */
   /* RLIMIT_NOFILE's soft limit, at most the hard one, which stays; before openFiles. */
   uint64_t softOpenFiles;
+  uint64_t processes; /* RLIMIT_NPROC: those of the sandbox, init included */
 };
 
 /* Strings: an absolute path in the guest's view. The first three members belong to kLaunchOpen. */

@@ -26,8 +26,10 @@ import {
   type SandboxTemplate,
   type SidecarExit,
   type SidecarLogger,
+  type SidecarQueue,
   type SidecarSandboxBackend,
   type SidecarSandboxBackendOptions,
+  type SidecarStats,
 } from 'stitchkit-sandbox-client';
 
 declare const assertNever: (value: never) => never;
@@ -67,6 +69,9 @@ async function life(): Promise<SandboxState> {
   await commands(handle.session);
   await files(handle.session);
   await tools(handle);
+  const stats: SidecarStats | undefined = await backend.stats();
+  const queue: SidecarQueue | undefined = stats?.queues['requests'];
+  logger.info(`${stats?.commands.ended['output-budget']} ${stats?.handles[0]?.liveCommands} ${queue?.highWater}`);
   const state: SandboxState = handle.captureState();
   await handle.stop();
   const again = await backend.create({ template, network: 'deny-all', state });

@@ -1,0 +1,173 @@
+#include "backend/cgroups/session_cgroup.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+
+#include "backend/cgroups/cgroup_files.h"
+
+namespace stitchkit {
+namespace {
+
+// The kernel's default period, and the least quota that it takes in one.
+constexpr std::uint64_t kCpuPeriodUs = 100000;
+constexpr std::uint64_t kLeastCpuQuotaUs = 1000;
+// No machine has more, and what the kernel takes ends somewhere.
+constexpr double kMostCpus = 10000;
+constexpr std::uint64_t kMostProcesses = 4194304;
+// How often a group is tried to be removed whose last process is seen to have ended, but not yet by the kernel's count.
+// No event tells of that.
+constexpr int kRemovals = 20;
+
+Error limitError(CgroupController controller, int failure) {
+  return Error(ErrorKind::kUnavailable, "A ceiling of the session cannot be set")
+      .withDetail("resource", resourceName(controller))
+      .withHint("Ask for another value, or leave it out.")
+      .withPrivate(std::string("control group: ") + errnoName(failure));
+}
+
+std::string readAgain(const UniqueFd& file) {
+  char text[512];
+  const ssize_t size = file ? ::pread(file.get(), text, sizeof text, 0) : 0;
+  return {text, size > 0 ? static_cast<std::size_t>(size) : 0};
+}
+
+UniqueFd openForReading(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+}  // namespace
+
+const char* resourceName(CgroupController controller) {
+  switch (controller) {
+    case CgroupController::kMemory:
+      return "memoryBytes";
+    case CgroupController::kProcesses:
+      return "maxProcesses";
+    case CgroupController::kCpu:
+      return "cpus";
+  }
+  return "";
+}
+
+SessionCgroup::~SessionCgroup() {
+  for (auto directory = directories_.rbegin(); directory != directories_.rend(); ++directory) {
+    for (int attempt = 0; ::rmdir(directory->c_str()) != 0 && errno == EBUSY && attempt < kRemovals; ++attempt) {
+      ::usleep(50);
+    }
+  }
+}
+
+Result<void> SessionCgroup::add(int version, const std::string& directory, CgroupController controller,
+                                const SessionLimits& limits) {
+  const bool isNew = std::find(directories_.begin(), directories_.end(), directory) == directories_.end();
+  int failure = isNew ? make(directory) : 0;
+  if (isNew && failure == 0 && (version == 2 || controller != CgroupController::kProcesses)) {
+    failure = version == 1 ? enterOld(directory) : enterNew(directory);
+  }
+  if (failure == 0) {
+    switch (controller) {
+      case CgroupController::kMemory:
+        failure = limitMemory(version, directory, limits.memoryBytes.value());
+        break;
+      case CgroupController::kProcesses:
+        failure = limitProcesses(version, directory, limits.processes.value());
+        break;
+      case CgroupController::kCpu:
+        failure = limitCpu(version, directory, limits.cpus.value());
+        break;
+    }
+  }
+  return failure == 0 ? Result<void>() : limitError(controller, failure);
+}
+
+int SessionCgroup::make(const std::string& directory) {
+  if (::mkdir(directory.c_str(), 0755) != 0) {
+    return errno;
+  }
+  directories_.push_back(directory);
+  return 0;
+}
+
+int SessionCgroup::enterOld(const std::string& directory) {
+  UniqueFd entrance(::open((directory + "/tasks").c_str(), O_WRONLY | O_CLOEXEC));
+  if (!entrance) {
+    return errno;
+  }
+  tasks_.push_back(std::move(entrance));
+  return 0;
+}
+
+int SessionCgroup::enterNew(const std::string& directory) {
+  born_ = UniqueFd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return born_ ? 0 : errno;
+}
+
+// With swap, if the machine counts it: a limit that only moves pages to the disk is none.
+int SessionCgroup::limitMemory(int version, const std::string& directory, std::uint64_t bytes) {
+  const std::string text = std::to_string(bytes);
+  const int failure = writeCgroupFile(directory + (version == 1 ? "/memory.limit_in_bytes" : "/memory.max"), text);
+  if (failure != 0) {
+    return failure;
+  }
+  const int swap = version == 1 ? writeCgroupFile(directory + "/memory.memsw.limit_in_bytes", text)
+                                : writeCgroupFile(directory + "/memory.swap.max", "0");
+  if (swap != 0 && swap != ENOENT) {
+    return swap;
+  }
+  memoryUsage_ = openForReading(directory + (version == 1 ? "/memory.usage_in_bytes" : "/memory.current"));
+  memoryEvents_ = openForReading(directory + (version == 1 ? "/memory.oom_control" : "/memory.events"));
+  return memoryEvents_ ? 0 : errno;
+}
+
+// Version 2 limits the whole in `directory` and has processes in leaves of it only.
+int SessionCgroup::limitProcesses(int version, const std::string& directory, std::uint64_t processes) {
+  const std::string guest = version == 1 ? directory : directory + "/guest";
+  const std::string ours = directory + (version == 1 ? "-launch" : "/launch");
+  int failure = version == 1 ? 0 : make(guest);
+  failure = failure == 0 ? make(ours) : failure;
+  failure = failure == 0 && version == 2 ? writeCgroupFile(directory + "/cgroup.subtree_control", "+pids") : failure;
+  failure = failure == 0 ? (version == 1 ? enterOld(ours) : enterNew(ours)) : failure;
+  if (failure == 0) {
+    failure = writeCgroupFile(guest + "/pids.max", std::to_string(std::min(processes, kMostProcesses)));
+  }
+  if (failure != 0) {
+    return failure;
+  }
+  guest_ = UniqueFd(::open((guest + (version == 1 ? "/tasks" : "/cgroup.procs")).c_str(), O_WRONLY | O_CLOEXEC));
+  processesEvents_ = openForReading(guest + "/pids.events");
+  oursMax_ = UniqueFd(::open((ours + "/pids.max").c_str(), O_WRONLY | O_CLOEXEC));
+  return guest_ && oursMax_ ? 0 : errno;
+}
+
+int SessionCgroup::limitCpu(int version, const std::string& directory, double cpus) {
+  const double wanted = std::min(cpus, kMostCpus) * static_cast<double>(kCpuPeriodUs);
+  const std::uint64_t quota = std::max(kLeastCpuQuotaUs, static_cast<std::uint64_t>(std::llround(wanted)));
+  return version == 1
+             ? writeCgroupFile(directory + "/cpu.cfs_quota_us", std::to_string(quota))
+             : writeCgroupFile(directory + "/cpu.max", std::to_string(quota) + " " + std::to_string(kCpuPeriodUs));
+}
+
+void SessionCgroup::allow(int processes) {
+  ours_ += processes;
+  if (oursMax_) {
+    const std::string text = std::to_string(ours_);
+    // With too little room the launch fails and says so.
+    static_cast<void>(::pwrite(oursMax_.get(), text.data(), text.size(), 0));
+  }
+}
+
+CgroupCounts SessionCgroup::counts() const {
+  return {cgroupCounter(readAgain(memoryEvents_), "oom_kill"), cgroupCounter(readAgain(processesEvents_), "max")};
+}
+
+std::optional<std::uint64_t> SessionCgroup::memoryBytes() const {
+  const std::string text = readAgain(memoryUsage_);
+  return text.empty() ? std::nullopt : std::optional(std::stoull(text));
+}
+
+}  // namespace stitchkit

@@ -1,0 +1,29 @@
+// From how a launch failed to its cause: pure functions of what bubblewrap said and what the machine says.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "backend/diagnosis/cause.h"
+#include "backend/diagnosis/machine_facts.h"
+#include "backend/diagnosis/program_facts.h"
+
+namespace stitchkit {
+
+/// The program could not be executed: an errno of spawn.
+Cause causeOfSpawn(int error);
+
+/// What a failed operation on the state directory shows: an errno. nullopt when it shows nothing.
+std::optional<Cause> causeOfStorage(int error);
+
+/// The program ran and ended before the sandbox was ready. `words`: what it said on stderr. kSetUpFailed when nothing
+/// is known.
+Cause causeOfSetUp(std::string_view words, const MachineFacts& machine, const ProgramFacts& program);
+
+/// What of the machine refuses a user namespace (EPERM or EACCES), when that is known.
+Cause causeOfRefusal(const MachineFacts& machine);
+
+/// What the machine forbids to whoever asks, as far as its files say.
+std::optional<Cause> forbiddenNamespaces(const MachineFacts& machine);
+
+}  // namespace stitchkit

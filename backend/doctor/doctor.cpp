@@ -1,0 +1,114 @@
+#include "backend/doctor/doctor.h"
+
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <utility>
+#include <vector>
+
+#include "backend/doctor/bubblewrap_facts.h"
+#include "backend/doctor/diagnose.h"
+#include "backend/doctor/kernel_facts.h"
+#include "backend/doctor/leftovers.h"
+#include "backend/doctor/namespace_trial.h"
+#include "backend/doctor/report.h"
+#include "backend/doctor/state_directory_facts.h"
+#include "backend/doctor/trial_launch.h"
+#include "backend/privilege/default_state_directory.h"
+#include "rpc/base/log.h"
+
+namespace stitchkit {
+namespace {
+
+std::string userName() {
+  const uid_t uid = ::geteuid();
+  const passwd* entry = ::getpwuid(uid);
+  const std::string number = std::to_string(uid);
+  return entry != nullptr ? std::string(entry->pw_name) + " (" + number + ")" : number;
+}
+
+CgroupFacts factsOf(const CgroupDelegation& delegation) {
+  CgroupFacts facts;
+  facts.memory = delegation.base(CgroupController::kMemory).has_value();
+  facts.processes = delegation.base(CgroupController::kProcesses).has_value();
+  facts.cpu = delegation.base(CgroupController::kCpu).has_value();
+  facts.how = delegation.note;
+  if (facts.memory && facts.processes && facts.cpu) {
+    facts.how = "version " + std::to_string(delegation.base(CgroupController::kMemory)->version);
+  }
+  return facts;
+}
+
+// Facts that need no rights come first: giving up root may fail halfway.
+DoctorFacts gatherFacts(DoctorPlan plan, Leftovers& leftovers) {
+  DoctorFacts facts;
+  facts.user.startedByRoot = ::geteuid() == 0;
+  facts.machine = readMachineFacts();
+  facts.kernel = readKernelFacts();
+  plan.privilege.beforeDrop = [&leftovers] { leftovers.guard(); };
+  Result<Privilege> privilege = settlePrivilege(plan.privilege);
+  facts.bubblewrap = readBubblewrapFacts(plan.bubblewrap, privilege.has_value());
+  facts.namespaces = tryNamespaces();
+  if (!privilege) {
+    facts.user.error = std::move(privilege).error();
+    return facts;
+  }
+  privilege->steward.dismiss();
+  facts.user.staysRoot = privilege->stayedRoot;
+  facts.user.name = userName();
+  facts.cgroups = factsOf(*privilege->cgroups);
+  facts.stateDirectory = tryStateDirectory(privilege->stateDirectory);
+  if (facts.stateDirectory->error == 0) {
+    facts.launch = tryLaunch({privilege->stateDirectory, plan.bubblewrap, privilege->stayedRoot, privilege->cgroups});
+  }
+  return facts;
+}
+
+const char* variable(const char* name) {
+  const char* value = ::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// Every directory that settlePrivilege may make.
+std::vector<std::string> possiblePlaces(const PrivilegePlan& plan) {
+  CgroupRequest cgroups = plan.cgroups;
+  if (::geteuid() == 0 && !plan.allowRoot) {
+    if (const auto user = resolveUser(plan.user)) {
+      cgroups.owner = CgroupOwner{user->uid, user->gid};
+    }
+  }
+  std::vector<std::string> places = delegatedDirectories(cgroups);
+  if (plan.stateDirectory) {
+    places.push_back(*plan.stateDirectory);
+    return places;
+  }
+  for (const bool reachable : {true, false}) {
+    const auto choice = chooseStateDirectory(
+        {variable("XDG_STATE_HOME"), variable("HOME"), [reachable](const std::string&) { return reachable; }});
+    if (choice) {
+      places.push_back(choice->path);
+    }
+  }
+  return places;
+}
+
+}  // namespace
+
+int runDoctor(const DoctorPlan& plan) {
+  std::signal(SIGPIPE, SIG_IGN);
+  ::umask(022);
+  setLogLevel(LogLevel::kError);
+  std::vector<Finding> findings;
+  {
+    Leftovers leftovers(possiblePlaces(plan.privilege));
+    findings = diagnose(gatherFacts(plan, leftovers));
+  }
+  std::cout << (plan.json ? jsonReport(findings) : textReport(findings)) << std::flush;
+  return isolationWorks(findings) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+}  // namespace stitchkit

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/cgroups/cgroup_delegation.h"
+#include "backend/doctor/doctor_facts.h"
+
+namespace stitchkit {
+
+struct LaunchPlan {
+  std::string stateDirectory;
+  std::string bubblewrap;
+  bool staysRoot = false;
+  std::shared_ptr<const CgroupDelegation> cgroups;
+};
+
+/// Makes a session as `backend.create` does, runs a program in it as `session.run` does, and deletes it, in a directory
+/// of its own below the state directory, which is gone afterwards. Once in a process; threads exist from then on.
+LaunchTrial tryLaunch(const LaunchPlan& plan);
+
+}  // namespace stitchkit

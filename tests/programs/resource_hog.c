@@ -1,0 +1,67 @@
+/* Takes of one resource what it is told to, and says how much it got.
+ *   processes N   forks up to N children that wait: processes=M
+ *   memory N      touches N MiB: memory=ok
+ *   cpu N         N seconds of processor time: cpu=ok */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+static int takeProcesses(long wanted) {
+  long made = 0;
+  for (; made < wanted; ++made) {
+    const pid_t pid = fork();
+    if (pid < 0) {
+      break;
+    }
+    if (pid == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      for (;;) {
+        pause();
+      }
+    }
+  }
+  printf("processes=%ld\nerror=%s\n", made, made < wanted ? strerrorname_np(errno) : "none");
+  fflush(stdout);
+  signal(SIGTERM, SIG_IGN);
+  kill(0, SIGTERM);
+  return made < wanted;
+}
+
+static int takeMemory(long mebibytes) {
+  const size_t size = (size_t)mebibytes << 20;
+  char* memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    printf("memory=%s\n", strerrorname_np(errno));
+    return 1;
+  }
+  memset(memory, 1, size);
+  puts("memory=ok");
+  return 0;
+}
+
+static int takeCpu(long seconds) {
+  struct timespec used;
+  do {
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  } while (used.tv_sec < seconds);
+  puts("cpu=ok");
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    return 2;
+  }
+  const long amount = strtol(argv[2], NULL, 10);
+  if (strcmp(argv[1], "processes") == 0) {
+    return takeProcesses(amount);
+  }
+  return strcmp(argv[1], "memory") == 0 ? takeMemory(amount) : takeCpu(amount);
+}
