@@ -358,6 +358,7 @@ void Backend::addStats(SidecarStats& stats) const {
     }
   }
   stats.liveHandles = live.size();
+  // cppcheck-suppress accessMoved ; once, before the first round
   for (const SessionHandle* handle : latest(std::move(live))) {
     stats.handles.push_back(handle->stats());
   }

@@ -109,7 +109,6 @@ class Occurrences {
 
 }  // namespace
 
-// cppcheck-suppress passedByValue ; its elements are moved from
 LineSearch::LineSearch(std::vector<std::string> literals)
     : literals_(std::make_move_iterator(literals.begin()), std::make_move_iterator(literals.end())) {}
 

@@ -13,7 +13,7 @@
 namespace stitchkit {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 256 * 1024;
+constexpr std::size_t kMaxFileBytes = 256UL * 1024;
 
 std::string readText(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));

@@ -10,7 +10,7 @@ namespace stitchkit {
 namespace {
 
 constexpr std::array<int, 3> kOldestBubblewrap{0, 8, 0};
-constexpr std::uint64_t kLittleRoomBytes = 64U * 1024 * 1024;
+constexpr std::uint64_t kLittleRoomBytes = 64UL * 1024 * 1024;
 
 std::string inBrackets(const std::string& detail) {
   return detail.empty() ? "" : " (" + detail + ")";

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@ namespace {
 
 std::string userName() {
   const uid_t uid = ::geteuid();
+  // cppcheck-suppress getpwuidCalled ; nobody else asks for users there
   const passwd* entry = ::getpwuid(uid);
   const std::string number = std::to_string(uid);
   return entry != nullptr ? std::string(entry->pw_name) + " (" + number + ")" : number;
@@ -99,7 +101,7 @@ std::vector<std::string> possiblePlaces(const PrivilegePlan& plan) {
 }  // namespace
 
 int runDoctor(const DoctorPlan& plan) {
-  std::signal(SIGPIPE, SIG_IGN);
+  std::ignore = std::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   setLogLevel(LogLevel::kError);
   std::vector<Finding> findings;

@@ -16,7 +16,7 @@ namespace stitchkit {
 namespace {
 
 // About what the files take that a first guest is lent.
-constexpr std::size_t kTrialBytes = 4U * 1024 * 1024;
+constexpr std::size_t kTrialBytes = 4UL * 1024 * 1024;
 
 std::string firstUnsearchable(const std::string& path) {
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
+#include <tuple>
 
 #include "backend/storage/garbage.h"
 #include "rpc/base/log.h"
@@ -138,7 +139,7 @@ std::optional<std::chrono::seconds> parseAge(std::string_view text) {
 }
 
 int runGc(const GcPlan& plan) {
-  std::signal(SIGPIPE, SIG_IGN);
+  std::ignore = std::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   setLogLevel(LogLevel::kWarning);
   Printer printer(plan);
