@@ -19,6 +19,7 @@ constexpr std::uint64_t kLeastCpuQuotaUs = 1000;
 // No machine has more, and what the kernel takes ends somewhere.
 constexpr double kMostCpus = 10000;
 constexpr std::uint64_t kMostProcesses = 4194304;
+constexpr int kProcessesBeside = 16;
 // How often a group is tried to be removed whose last process is seen to have ended, but not yet by the kernel's count.
 // No event tells of that.
 constexpr int kRemovals = 20;
@@ -152,13 +153,17 @@ int SessionCgroup::limitCpu(int version, const std::string& directory, double cp
              : writeCgroupFile(directory + "/cpu.max", std::to_string(quota) + " " + std::to_string(kCpuPeriodUs));
 }
 
+// A killed process takes its place until it has been reaped, so that as many as there ever were may be on their way
+// out.
 void SessionCgroup::allow(int processes) {
   ours_ += processes;
-  if (oursMax_) {
-    const std::string text = std::to_string(ours_);
-    // With too little room the launch fails and says so.
-    static_cast<void>(::pwrite(oursMax_.get(), text.data(), text.size(), 0));
+  if (!oursMax_ || ours_ <= mostOurs_) {
+    return;
   }
+  mostOurs_ = ours_;
+  const std::string text = std::to_string(2 * mostOurs_ + kProcessesBeside);
+  // With too little room the launch fails and says so.
+  static_cast<void>(::pwrite(oursMax_.get(), text.data(), text.size(), 0));
 }
 
 CgroupCounts SessionCgroup::counts() const {

@@ -2,9 +2,9 @@
 // from before it executes anything, so that nothing a guest does begins outside.
 //
 // Where processes are limited, those of a launch that are ours (bwrap, its init, and the helper until it becomes the
-// guest's program) are in a group beside the guest's, with just the room that they need: the guest's limit is exact, a
-// fork loop does not keep other commands from starting, and a guest that takes over its init gains nothing. The helper
-// enters the guest's group itself.
+// guest's program) are in a group beside the guest's, with the room that they need: the guest's limit is exact, a fork
+// loop does not keep other commands from starting, and a guest that takes over its init gains a bounded number. The
+// helper enters the guest's group itself.
 #pragma once
 
 #include <cstdint>
@@ -82,6 +82,7 @@ class SessionCgroup {
   UniqueFd guest_;
   UniqueFd memoryEvents_, memoryUsage_, oursMax_, processesEvents_;
   int ours_ = 0;
+  int mostOurs_ = 0;
 };
 
 /// The member of `resources` that a controller stands for.

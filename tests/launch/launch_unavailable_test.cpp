@@ -154,7 +154,8 @@ TEST_CASE("a filter that is malformed, or another one, has no guest", "[unavaila
       {"no verdict at its end", filter.substr(0, filter.size() - 8), "SECCOMP"},
       {"no program", std::string(64, 'x'), "SECCOMP"},
       {"reads where nothing is", textOf({BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4096), kAllowAll}), "SECCOMP"},
-      {"longer than the kernel takes", std::string(filter.size() * 6, '\0') + textOf({kAllowAll}), "SECCOMP"},
+      {"longer than the kernel takes", std::string(sizeof(sock_filter) * BPF_MAXINSNS, '\0') + textOf({kAllowAll}),
+       "SECCOMP"},
       {"allows everything", textOf({kAllowAll}), "step " + std::to_string(kLaunchStepFilter) + ": EINVAL"},
   }));
   CAPTURE(name);
