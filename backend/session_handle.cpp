@@ -285,8 +285,13 @@ void SessionHandle::onReleased(Result<void> removed, bool wasRemoval) {
   } else if (!removeWaiters_.empty()) {
     removeStopped();
   }
-  // When the answers are on their way.
-  boost::asio::post(services_.loop.context(), [warm = warm_] { warm->end(); });
+  // The handle's name is known as long as the sidecar runs; what it needed to work is not kept so long.
+  profile_.reset();
+  files_.reset();
+  if (warm_) {
+    // When the answers are on their way.
+    boost::asio::post(services_.loop.context(), [warm = std::exchange(warm_, nullptr)] { warm->end(); });
+  }
 }
 
 void SessionHandle::removeStopped() {

@@ -74,8 +74,8 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   BackendServices& services_;
   std::string id_;
   SessionState state_;
-  std::shared_ptr<StoredSession> session_;  // until the stop has finished
-  std::shared_ptr<const PreparedProfile> profile_;
+  std::shared_ptr<StoredSession> session_;          // until the stop has finished
+  std::shared_ptr<const PreparedProfile> profile_;  // like warm_ and files_ until the stop has finished
   std::shared_ptr<WarmPool> warm_;
   NetworkPolicy policy_;
   Resources resources_;
