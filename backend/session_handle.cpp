@@ -86,7 +86,7 @@ HandleStats SessionHandle::stats() const {
           state_.sessionId,
           live_.size(),
           nextGuest_,
-          warm_->waiting(),
+          warm_ ? warm_->waiting() : 0,
           gatewayWatch_->requests.now(),
           gatewayWatch_->total(),
           cgroup_ ? cgroup_->counts() : CgroupCounts{},
@@ -319,6 +319,7 @@ void SessionHandle::finishStopWhenQuiet() {
 
 void SessionHandle::onReleased(Result<void> removed, bool wasRemoval) {
   releasing_ = false;
+  // The handle's name is known as long as the sidecar runs; what it needed to work is not kept so long.
   profile_.reset();
   cgroup_.reset();
   const bool wasStopped = stage_ == Stage::kStopped;
@@ -334,8 +335,11 @@ void SessionHandle::onReleased(Result<void> removed, bool wasRemoval) {
     removeStopped();
   }
   tellEnd(wasStopped);
-  // When the answers are on their way.
-  boost::asio::post(services_.loop.context(), [warm = warm_] { warm->end(); });
+  files_.reset();
+  if (warm_) {
+    // When the answers are on their way.
+    boost::asio::post(services_.loop.context(), [warm = std::exchange(warm_, nullptr)] { warm->end(); });
+  }
 }
 
 void SessionHandle::tellEnd(bool wasStopped) {

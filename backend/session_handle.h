@@ -88,7 +88,7 @@ class SessionHandle : public std::enable_shared_from_this<SessionHandle> {
   std::string id_;
   SessionState state_;
   std::shared_ptr<StoredSession> session_;          // until the stop has finished
-  std::shared_ptr<const PreparedProfile> profile_;  // until then as well: it keeps the control groups
+  std::shared_ptr<const PreparedProfile> profile_;  // until then, as are the next two and files_
   std::shared_ptr<SessionCgroup> cgroup_;
   std::shared_ptr<WarmPool> warm_;
   NetworkPolicy policy_;

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <iostream>
 #include <stdexcept>
 
 #include "tests/soak/operations.h"
@@ -41,6 +42,7 @@ void Soak::failed(const std::string& what) {
   const std::lock_guard lock(mutex_);
   if (++failureCount_ <= kKeptFailures) {
     failures_.push_back(what);
+    std::cout << "FAILED: " << what << std::endl;
   }
 }
 

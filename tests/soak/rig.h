@@ -26,7 +26,7 @@ class Soak {
  public:
   explicit Soak(std::uint64_t seed);
 
-  /// Keeps it for the report, the first few of them.
+  /// Says it at once and keeps it for the report, the first few of them.
   void failed(const std::string& what);
   [[nodiscard]] std::vector<std::string> failures() const;
   void did(std::string_view what) const;
