@@ -86,7 +86,7 @@ HandleStats SessionHandle::stats() const {
           state_.sessionId,
           live_.size(),
           nextGuest_,
-          warm_ ? warm_->waiting() : 0,
+          warm_->waiting(),
           gatewayWatch_->requests.now(),
           gatewayWatch_->total(),
           cgroup_ ? cgroup_->counts() : CgroupCounts{},
