@@ -64,9 +64,8 @@ class TwoSessions {
   /// Whether its limits have ended it.
   bool ended(const Hog& hog) {
     const json answer = sidecar_.answer("process.result", process_);
-    const std::string text = answer.dump();
-    return answer.contains("error") && text.find("\"deadline\"") != std::string::npos &&
-           text.find(std::string("\"resource\":\"") + hog.resource) != std::string::npos;
+    const json data = answer.value("/error/data"_json_pointer, json::object());
+    return data.value("reason", "") == "deadline" && data.value("/details/resource"_json_pointer, "") == hog.resource;
   }
   [[nodiscard]] int deadlineMs() const { return deadlineMs_; }
   void end() { sidecar_.end(); }

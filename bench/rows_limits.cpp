@@ -12,10 +12,12 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <functional>
 #include <stdexcept>
 #include <thread>
 
@@ -29,10 +31,17 @@ constexpr std::chrono::milliseconds kBefore{10};
 constexpr double kMostMicroseconds = 100;
 constexpr SessionLimits kLimits{std::uint64_t{1} << 30, limits::kSessionProcesses, 2.0};
 
-// A filter that lets everything through: a launch without one is refused.
+// Lets everything through, and gives the sign by which the helper knows that there is a filter.
 std::string openFilter() {
-  const sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-  return {reinterpret_cast<const char*>(&allow), sizeof allow};
+  const sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, LAUNCH_FILTER_QUESTION, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | LAUNCH_FILTER_ANSWER),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  return {reinterpret_cast<const char*>(program), sizeof program};
 }
 
 template <class T>
@@ -60,39 +69,39 @@ class Waiting final : public SandboxProcess::Owner {
   boost::asio::io_context& io_;
 };
 
-/// Commands of one profile.
+/// Commands, each in a session of its own: here nobody reaps what bubblewrap leaves, which counts in a session's
+/// groups.
 class Launches {
  public:
-  Launches(const fs::path& directory, std::string filter, std::shared_ptr<SessionCgroup> cgroup)
-      : support_(directory / "support") {
+  Launches(const fs::path& directory, std::string filter, std::function<std::shared_ptr<SessionCgroup>()> makeCgroup)
+      : support_(directory / "support"), makeCgroup_(std::move(makeCgroup)) {
     const fs::path workspace = directory / "workspace";
     fs::create_directories(workspace);
     struct stat status {};
     ::stat(workspace.c_str(), &status);
+    workspace_ = {status.st_dev, status.st_ino};
     const SupportPaths support = need(support_.ensure());
-    LaunchProfile profile;
-    profile.workspace = workspace;
-    profile.etcDirectory = support.etcDirectory;
-    profile.helper = support.helper;
-    profile.tmpBytes = static_cast<std::uint64_t>(limits::kTmpBytes);
-    profile.systemCalls = std::move(filter);
-    profile.system = probeSystemLayout();
-    profile_ = std::make_unique<PreparedProfile>(
-        "/usr/bin/bwrap", profile, DirectoryIdentity{status.st_dev, status.st_ino}, nullptr, std::move(cgroup));
+    profile_.workspace = workspace;
+    profile_.etcDirectory = support.etcDirectory;
+    profile_.helper = support.helper;
+    profile_.tmpBytes = static_cast<std::uint64_t>(limits::kTmpBytes);
+    profile_.systemCalls = std::move(filter);
+    profile_.system = probeSystemLayout();
   }
 
   /// A launch is made ready, waits a while, and becomes /usr/bin/true: the time of the last.
   double run() {
+    const PreparedProfile profile("/usr/bin/bwrap", profile_, workspace_, nullptr, makeCgroup_());
     const auto sandbox = std::make_shared<SandboxProcess>(io_);
-    need(sandbox->start(*profile_, std::make_shared<Waiting>(io_), LaunchPriority::kBackground));
+    need(sandbox->start(profile, std::make_shared<Waiting>(io_), LaunchPriority::kBackground));
     io_.restart();
     io_.run();
     std::this_thread::sleep_for(kBefore);
-    return timed([&] { become(sandbox); });
+    return timed([&] { become(sandbox, profile); });
   }
 
  private:
-  void become(const std::shared_ptr<SandboxProcess>& sandbox) {
+  void become(const std::shared_ptr<SandboxProcess>& sandbox, const PreparedProfile& profile) {
     Command command;
     command.executable = "/usr/bin/true";
     command.workingDirectory = "/workspace";
@@ -101,7 +110,7 @@ class Launches {
     GuestOptions options;
     options.sandbox = sandbox;
     bool good = false;
-    Guest::start(io_, *profile_, std::move(command), {}, std::move(options), [&](Result<GuestOutcome> outcome) {
+    Guest::start(io_, profile, std::move(command), {}, std::move(options), [&](Result<GuestOutcome> outcome) {
       good = outcome && outcome->exitCode == 0;
       io_.stop();
     });
@@ -114,7 +123,9 @@ class Launches {
 
   boost::asio::io_context io_;
   SupportFiles support_;
-  std::unique_ptr<PreparedProfile> profile_;
+  std::function<std::shared_ptr<SessionCgroup>()> makeCgroup_;
+  LaunchProfile profile_;
+  DirectoryIdentity workspace_;
 };
 
 }  // namespace
@@ -128,9 +139,10 @@ Row limitsRow(Setting& setting) {
       return row;
     }
   }
-  Launches bare(setting.home / "bare-launches", openFilter(), nullptr);
+  int session = 0;
+  Launches bare(setting.home / "bare-launches", openFilter(), [] { return nullptr; });
   Launches limited(setting.home / "limited-launches", need(Result<std::string>(systemCallFilter())),
-                   need(tree.makeSession("bench", kLimits)));
+                   [&] { return need(tree.makeSession("bench" + std::to_string(++session), kLimits)); });
   const auto medians =
       interleavedMedians(setting.effort.rounds * 3, {[&] { return limited.run(); }, [&] { return bare.run(); }});
   const double more = (medians[0] - medians[1]) * 1e6;
