@@ -40,28 +40,19 @@ std::string exhaustedResource(const SandboxEnd& end) {
   return end.outOfMemory ? "memory" : end.outOfProcesses ? "processes" : "";
 }
 
-namespace {
-
-Error exhaustedError(const SandboxEnd& end) {
-  return Error(ErrorKind::kLimit,
-               end.outOfMemory ? "The session's memory is used up" : "The session has as many processes as it may")
-      .withReason(exhaustedResource(end))
-      .withDetail("resource", exhaustedResource(end))
-      .withHint(end.outOfMemory ? "Give the session more memoryBytes, or let fewer commands run at once."
-                                : "Give the session more maxProcesses, or let fewer commands run at once.")
-      .withPrivate(end.setUpText);
-}
-
-}  // namespace
-
 Error setUpError(const SandboxEnd& end) {
-  if (end.outOfMemory || end.outOfProcesses) {
-    return exhaustedError(end);
-  }
   if (end.misplaced) {
     return Error(ErrorKind::kUnavailable, "The session's workspace was replaced on the host")
         .withHint("Stop the handle and see what stands in the workspace's place.")
         .withReason("workspace-replaced");
+  }
+  // Processes of ours are not refused for the guest's sake: only memory is shared.
+  if (end.outOfMemory) {
+    return Error(ErrorKind::kLimit, "The session's memory is used up")
+        .withReason("memory")
+        .withDetail("resource", "memory")
+        .withHint("Give the session more memoryBytes, or let fewer commands run at once.")
+        .withPrivate(end.setUpText);
   }
   if (end.timedOut) {
     return unavailableBecause(kNotSetUp, Cause::kSetUpTimeout).withPrivate(end.setUpText);
