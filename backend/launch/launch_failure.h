@@ -16,7 +16,7 @@ Error launchReportError(const LaunchReport& report);
 std::string exhaustedResource(const SandboxEnd& end);
 
 /// The sandbox ended without a result of its guest: kUnavailable with the cause as reason (backend/diagnosis), bwrap's
-/// words private; kLimit with `details.resource` when a limit of the session is what ended it.
+/// words private; kLimit with `details.resource` when it was for want of the session's memory.
 Error setUpError(const SandboxEnd& end);
 
 }  // namespace stitchkit

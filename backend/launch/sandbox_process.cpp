@@ -158,7 +158,7 @@ void SandboxProcess::allowOurs(int processes) {
 
 Error SandboxProcess::judgeStart(Error error) {
   judgeLimits();
-  return end_.outOfMemory || end_.outOfProcesses ? setUpError(end_) : std::move(error);
+  return end_.outOfMemory ? setUpError(end_) : std::move(error);
 }
 
 void SandboxProcess::judgeLimits() {
