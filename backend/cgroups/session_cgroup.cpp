@@ -125,11 +125,11 @@ int SessionCgroup::limitMemory(int version, const std::string& directory, std::u
   return memoryEvents_ ? 0 : errno;
 }
 
-// Version 2 limits the whole in `directory` and has processes in leaves of it only.
+// Below `directory`, which version 2 wants without processes, and which keeps its name from the guest in version 1.
 int SessionCgroup::limitProcesses(int version, const std::string& directory, std::uint64_t processes) {
-  const std::string guest = version == 1 ? directory : directory + "/guest";
-  const std::string ours = directory + (version == 1 ? "-launch" : "/launch");
-  int failure = version == 1 ? 0 : make(guest);
+  const std::string guest = directory + "/guest";
+  const std::string ours = directory + "/launch";
+  int failure = make(guest);
   failure = failure == 0 ? make(ours) : failure;
   failure = failure == 0 && version == 2 ? writeCgroupFile(directory + "/cgroup.subtree_control", "+pids") : failure;
   failure = failure == 0 ? (version == 1 ? enterOld(ours) : enterNew(ours)) : failure;
