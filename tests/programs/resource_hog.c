@@ -9,26 +9,31 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 static int takeProcesses(long wanted) {
+  pid_t* children = calloc((size_t)wanted + 1, sizeof *children);
   long made = 0;
-  for (; made < wanted; ++made) {
-    const pid_t pid = fork();
-    if (pid < 0) {
+  for (; children != NULL && made < wanted; ++made) {
+    children[made] = fork();
+    if (children[made] < 0) {
       break;
     }
-    if (pid == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (children[made] == 0) {
       for (;;) {
         pause();
       }
     }
   }
   printf("processes=%ld\nerror=%s\n", made, made < wanted ? strerrorname_np(errno) : "none");
-  return made < wanted; /* the children end with it */
+  for (long i = 0; i < made; ++i) {
+    kill(children[i], SIGKILL);
+    waitpid(children[i], NULL, 0);
+  }
+  free(children);
+  return made < wanted;
 }
 
 static int takeMemory(long mebibytes) {
