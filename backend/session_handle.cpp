@@ -60,7 +60,7 @@ SessionHandle::SessionHandle(BackendServices& services, std::string id, HandlePa
       cgroup_(std::move(parts.cgroup)),
       warm_(services.warm.pool(profile_)),
       policy_(parts.policy),
-      resources_(std::move(parts.resources)),
+      resources_(parts.resources),
       gatewayWatch_(std::make_shared<GatewayWatch>(id_, state_.sessionId)),
       gateway_(services.loop, services.gateway, std::move(parts.gatewaySocket), policy_, gatewayWatch_,
                std::move(onGatewayFailure)),

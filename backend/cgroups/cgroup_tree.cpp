@@ -49,7 +49,7 @@ void sweepGroups(const std::string& base) {
 // Somebody else's sweep may take it between being made and being locked. "" when none can be made.
 std::string makeInstance(const std::string& base, UniqueFd& lock) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const std::string directory = base + "/" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+    std::string directory = base + "/" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
     if (::mkdir(directory.c_str(), 0755) != 0) {
       if (errno == EEXIST) {
         continue;

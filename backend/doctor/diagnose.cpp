@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <initializer_list>
 
 #include "backend/diagnosis/set_up_cause.h"
@@ -210,7 +211,7 @@ Finding checkStateDirectory(const DoctorFacts& facts) {
   if (const auto cause = launchCause(facts, Cause::kStateDirectoryNotSearchable, Cause::kStateDirectoryFileSystem)) {
     return problem(kName, *cause, state.path);
   }
-  const std::string room = std::to_string(state.freeBytes / (1024 * 1024)) + " MiB free";
+  const std::string room = std::to_string(state.freeBytes / (1024UL * 1024)) + " MiB free";
   if (state.freeBytes < kLittleRoomBytes) {
     return problem(kName, Cause::kStateDirectoryFull, state.path + ", nearly: " + room, FindingStatus::kWarning);
   }
@@ -243,7 +244,7 @@ Finding checkLaunch(const DoctorFacts& facts) {
     return problem(kName, *facts.launch->error);
   }
   return fine(kName, "a session was made, its guest ran a program and is gone (" +
-                         std::to_string(static_cast<int>(facts.launch->milliseconds + 0.5)) + " ms in all)");
+                         std::to_string(std::lround(facts.launch->milliseconds)) + " ms in all)");
 }
 
 }  // namespace

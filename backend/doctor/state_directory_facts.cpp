@@ -20,7 +20,7 @@ constexpr std::size_t kTrialBytes = 4UL * 1024 * 1024;
 
 std::string firstUnsearchable(const std::string& path) {
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-    const std::string folder = path.substr(0, slash);
+    std::string folder = path.substr(0, slash);
     struct stat status {};
     if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
       return "";

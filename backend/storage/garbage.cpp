@@ -51,7 +51,7 @@ Result<std::vector<std::string>> entriesOf(int directory) {
 
 /// What the session's own file says.
 std::string savedState(int session) {
-  const auto text = readSmallFile(session, "state.json", kSmallFileBytes);
+  auto text = readSmallFile(session, "state.json", kSmallFileBytes);
   return text && *text ? std::move(**text) : std::string();
 }
 
