@@ -67,6 +67,19 @@ bool isResponse(const Json& message) {
          message.contains("id") && isId(message["id"]) && (message.contains("result") || message.contains("error"));
 }
 
+/// An exponent of three digits: Boost.JSON takes even a zero with one (`0e999`) for no number, and then nobody reads
+/// it.
+bool hasHugeExponent(std::string_view text) {
+  for (std::size_t i = 1; i + 3 < text.size(); ++i) {
+    const bool isExponent = (text[i] == 'e' || text[i] == 'E') && text[i - 1] >= '0' && text[i - 1] <= '9';
+    const std::string_view digits = text.substr(i + (text[i + 1] == '+' ? 2 : 1), 3);
+    if (isExponent && digits.size() == 3 && digits.find_first_not_of("0123456789") == std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void checkMessage(const Message& message, const Json& wanted) {
   if (const auto* request = std::get_if<RequestMessage>(&message)) {
     FUZZ_REQUIRE(isRequest(wanted));
@@ -99,7 +112,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const ErrorKind kind = frame.error().kind;
     FUZZ_REQUIRE(kind == ErrorKind::kParse || kind == ErrorKind::kInvalidRequest);
     // Only the other parser passes over a byte-order mark, and takes a NUL for the end.
-    const bool isLenient = text.starts_with("\xEF\xBB\xBF") || text.find('\0') != std::string::npos;
+    const bool isLenient =
+        text.starts_with("\xEF\xBB\xBF") || text.find('\0') != std::string::npos || hasHugeExponent(text);
     FUZZ_REQUIRE(kind != ErrorKind::kParse || value.is_discarded() || isLenient);
     return 0;
   }
