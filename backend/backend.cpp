@@ -166,7 +166,7 @@ void Backend::create(CreateParams params, const std::shared_ptr<Cancellation>& c
     done(services.error());
     return;
   }
-  if (Result<void> possible = checkEnforceable((*services)->cgroups, params.resources.session); !possible) {
+  if (Result<void> possible = checkEnforceable(**services, params.resources.session); !possible) {
     done(std::move(possible).error());
     return;
   }

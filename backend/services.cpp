@@ -71,18 +71,17 @@ Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& serv
                                                  services.config.warden.get(), std::move(cgroup));
 }
 
-Result<void> checkEnforceable(const CgroupTree& cgroups, const SessionLimits& limits) {
-  for (const auto& [controller, wanted] : {std::pair{CgroupController::kMemory, limits.memoryBytes.has_value()},
-                                           std::pair{CgroupController::kProcesses, limits.processes.has_value()},
-                                           std::pair{CgroupController::kCpu, limits.cpus.has_value()}}) {
-    if (wanted && !cgroups.supports(controller)) {
+Result<void> checkEnforceable(const BackendServices& services, const SessionLimits& limits) {
+  for (const CgroupController controller : kAllControllers) {
+    if (isLimited(limits, controller) && !services.cgroups.supports(controller)) {
       const std::string name = resourceName(controller);
       return Error(ErrorKind::kUnavailable, "The ceiling " + name + " cannot be enforced on this machine")
           .withReason("no-cgroup")
           .withDetail("resource", name)
           .withHint(
               "It takes a control group that the sidecar may use: start it as root, or in a delegated one "
-              "(systemd-run --user --scope -p Delegate=yes), or name one with --cgroup. Or leave it out.");
+              "(systemd-run --user --scope -p Delegate=yes), or name one with --cgroup. Or leave it out.")
+          .withPrivate(services.config.cgroups->note);
     }
   }
   return {};

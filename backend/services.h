@@ -62,7 +62,7 @@ Result<std::shared_ptr<const PreparedProfile>> makeProfile(BackendServices& serv
                                                            std::shared_ptr<SessionCgroup> cgroup);
 
 /// SANDBOX_UNAVAILABLE with `details.resource` for the first ceiling that cannot be enforced here.
-Result<void> checkEnforceable(const CgroupTree& cgroups, const SessionLimits& limits);
+Result<void> checkEnforceable(const BackendServices& services, const SessionLimits& limits);
 
 /// The control groups of a session; nullptr when nothing is limited by them. Blocks.
 Result<std::shared_ptr<SessionCgroup>> makeCgroup(BackendServices& services, const StoredSession& session,

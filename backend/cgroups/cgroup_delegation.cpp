@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -48,7 +49,7 @@ std::string parentOf(const CgroupRequest& request, const CgroupHierarchy& hierar
   }
   const std::string path = std::filesystem::path(*request.path).lexically_normal().string();
   const bool onHost = path.compare(0, hierarchy.mountPoint.size(), hierarchy.mountPoint) == 0;
-  return onHost ? path : hierarchy.mountPoint + (path.front() == '/' ? "" : "/") + path;
+  return onHost ? path : hierarchy.mountPoint + path;
 }
 
 bool has(const std::string& words, const std::string& word) {

@@ -25,6 +25,9 @@ inline constexpr std::size_t kCgroupControllers = 3;
 using ControllerNames = std::array<const char*, kCgroupControllers>;
 inline constexpr ControllerNames kControllerNames{"memory", "pids", "cpu"};
 
+inline constexpr std::array kAllControllers{CgroupController::kMemory, CgroupController::kProcesses,
+                                            CgroupController::kCpu};
+
 /// Where groups of one controller may be made.
 struct CgroupBase {
   int version = 0;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "backend/cgroups/cgroup_files.h"
@@ -75,6 +76,7 @@ CgroupTree::CgroupTree(const CgroupDelegation& delegation) {
       continue;
     }
     if (base->version == 2) {
+      sweepGroups(std::filesystem::path(base->directory).parent_path());  // this sidecar's own is locked
       places_[i] = {2, base->directory};
       continue;
     }
@@ -106,17 +108,12 @@ std::vector<std::string> CgroupTree::directories() const {
 Result<std::shared_ptr<SessionCgroup>> CgroupTree::makeSession(const std::string& name,
                                                                const SessionLimits& limits) const {
   auto group = std::make_shared<SessionCgroup>();
-  const auto add = [&](CgroupController controller, bool wanted) -> Result<void> {
-    if (!wanted || !supports(controller)) {
-      return {};
-    }
-    return group->add(place(controller).version, place(controller).directory + "/" + name, controller, limits);
-  };
-  for (const auto& [controller, wanted] : {std::pair{CgroupController::kMemory, limits.memoryBytes.has_value()},
-                                           std::pair{CgroupController::kProcesses, limits.processes.has_value()},
-                                           std::pair{CgroupController::kCpu, limits.cpus.has_value()}}) {
-    if (Result<void> added = add(controller, wanted); !added) {
-      return std::move(added).error();
+  for (const CgroupController controller : kAllControllers) {
+    if (isLimited(limits, controller) && supports(controller)) {
+      const Place& there = place(controller);
+      if (Result<void> added = group->add(there.version, there.directory + "/" + name, controller, limits); !added) {
+        return std::move(added).error();
+      }
     }
   }
   return group->empty() ? nullptr : group;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <tuple>
 
 #include "backend/cgroups/cgroup_files.h"
 
@@ -53,6 +54,18 @@ const char* resourceName(CgroupController controller) {
       return "cpus";
   }
   return "";
+}
+
+bool isLimited(const SessionLimits& limits, CgroupController controller) {
+  switch (controller) {
+    case CgroupController::kMemory:
+      return limits.memoryBytes.has_value();
+    case CgroupController::kProcesses:
+      return limits.processes.has_value();
+    case CgroupController::kCpu:
+      return limits.cpus.has_value();
+  }
+  return false;
 }
 
 SessionCgroup::~SessionCgroup() {
@@ -163,7 +176,7 @@ void SessionCgroup::allow(int processes) {
   mostOurs_ = ours_;
   const std::string text = std::to_string(2 * mostOurs_ + kProcessesBeside);
   // With too little room the launch fails and says so.
-  static_cast<void>(::pwrite(oursMax_.get(), text.data(), text.size(), 0));
+  std::ignore = ::pwrite(oursMax_.get(), text.data(), text.size(), 0);
 }
 
 CgroupCounts SessionCgroup::counts() const {

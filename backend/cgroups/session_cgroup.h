@@ -27,6 +27,9 @@ struct SessionLimits {
   std::optional<double> cpus;              ///< CPU seconds a second
 };
 
+/// Whether there is one that takes this controller.
+bool isLimited(const SessionLimits& limits, CgroupController controller);
+
 /// How a process that is being started gets into a session's groups.
 struct CgroupJoin {
   /// Version 1: it writes "0" into each before it executes anything. `tasks`, since that takes no lock that waits for

@@ -28,7 +28,7 @@ namespace {
 constexpr std::chrono::seconds kSetUpTimeout{10};
 // Of bwrap's own words, for the log.
 constexpr int kMaxSetUpTextBytes = 4096;
-// Of a launch: bwrap, its init, and the helper; the last of them becomes the guest's program.
+// Of a launch: bwrap, its init, and the helper.
 constexpr int kOurProcesses = 3;
 
 // Descriptor numbers of bwrap; the control socket's is the helper's as well.
@@ -171,9 +171,6 @@ void SandboxProcess::judgeLimits() {
 
 Result<void> SandboxProcess::send(LaunchOperation operation, std::string_view payload, std::span<const int> streams) {
   const LaunchPacket packet{LAUNCH_MAGIC, static_cast<std::uint32_t>(operation), payload.size()};
-  if (operation == kLaunchRun) {
-    allowOurs(kOurProcesses - 1);
-  }
   if (sizeof packet + payload.size() <= LAUNCH_PACKET_BYTES) {
     return control_->send(packet, payload, streams);
   }

@@ -2,6 +2,7 @@
 // one. Which controllers there are is the machine's affair; any one serves.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 
 #include "backend/cgroups/cgroup_delegation.h"
 #include "backend/cgroups/cgroup_files.h"
+#include "backend/cgroups/cgroup_tree.h"
 #include "backend/launch/guest_launcher.h"
 #include "tests/support/forked.h"
 #include "tests/support/scratch.h"
@@ -89,6 +91,31 @@ TEST_CASE("a sidecar alone in its group hands controllers on from there") {
   CHECK(outcome.text.starts_with("2 " + group.path() + "/stitchkit-sandbox-"));
   CHECK(outcome.text.find("|" + on.controller + "\n|") != std::string::npos);
   CHECK(outcome.text.find("/sidecar\n") != std::string::npos);
+}
+
+TEST_CASE("what a dead sidecar has left in the group goes when the next one begins, and what a live one has stays") {
+  const Machine on = machine();
+  const Group group(on);
+  const ForkedOutcome outcome = runForked([&] {
+    writeCgroupFile(group.path() + "/cgroup.procs", "0");
+    const CgroupDelegation delegation = delegateIn(group, on);
+    const auto& base = delegation.base(CgroupController::kMemory);
+    if (!base) {
+      return describe(delegation);
+    }
+    const auto beside = std::filesystem::path(base->directory).parent_path();
+    std::filesystem::create_directories(beside / "4194305" / "sidecar");
+    std::filesystem::create_directory(beside / "4194306");
+    const UniqueFd live(::open((beside / "4194306").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    ::flock(live.get(), LOCK_EX);
+    const CgroupTree tree(delegation);
+    std::string left;
+    for (const char* name : {"4194305", "4194306"}) {
+      left += std::filesystem::exists(beside / name) ? std::string(name) + " " : "";
+    }
+    return left + (std::filesystem::exists(base->directory) ? "own" : "");
+  });
+  CHECK(outcome.text == "4194306 own");
 }
 
 TEST_CASE("where others share its group it stays where it was and says so") {
