@@ -48,7 +48,7 @@ std::string parentOf(const CgroupRequest& request, const CgroupHierarchy& hierar
     return hierarchy.own;
   }
   const std::string path = std::filesystem::path(*request.path).lexically_normal().string();
-  const bool onHost = path.compare(0, hierarchy.mountPoint.size(), hierarchy.mountPoint) == 0;
+  const bool onHost = (path + "/").starts_with(hierarchy.mountPoint + "/");
   return onHost ? path : hierarchy.mountPoint + path;
 }
 

@@ -28,6 +28,13 @@ namespace {
 constexpr int kFirstSource = 64;
 constexpr std::size_t kStackBytes = 64UL * 1024;
 constexpr int kSignals = 64;
+// ThreadSanitizer takes every clone for a fork, and what it then switches off in the child would be off in this
+// process.
+#ifdef __SANITIZE_THREAD__
+constexpr int kSharedMemory = 0;
+#else
+constexpr int kSharedMemory = CLONE_VM;
+#endif
 
 /// All that the child needs, made before it is.
 struct ChildPlan {
@@ -137,7 +144,7 @@ class ChildMemory {
 // On this process's memory, while this thread waits.
 Child cloneHere(ChildPlan& plan, void* stackTop) {
   int pidfd = -1;
-  const pid_t pid = ::clone(runChild, stackTop, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
+  const pid_t pid = ::clone(runChild, stackTop, kSharedMemory | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
   return {pid, UniqueFd(pid < 0 ? -1 : pidfd)};
 }
 

@@ -156,10 +156,14 @@ TEST_CASE("processor time of a session has a ceiling") {
   Session session = Session::withResources(sidecar, {{"cpus", 0.3}});
   const auto groups = sessionGroups(sidecar.pid());
   const auto group = std::find_if(groups.begin(), groups.end(), [](const std::string& path) {
-    return std::filesystem::exists(path + "/cpu.stat") && std::filesystem::exists(path + "/tasks");
+    return std::filesystem::exists(path + "/cpu.cfs_quota_us") || std::filesystem::exists(path + "/cpu.max");
   });
   REQUIRE(group != groups.end());
-  CHECK(readFile(*group + "/cpu.cfs_quota_us") == "30000\n");
+  if (std::filesystem::exists(*group + "/cpu.max")) {
+    CHECK(readFile(*group + "/cpu.max") == "30000 100000\n");
+  } else {
+    CHECK(readFile(*group + "/cpu.cfs_quota_us") == "30000\n");
+  }
   const std::string hog = session.install("resource_hog");
   const auto throttled = [&] { return cgroupCounter(readFile(*group + "/cpu.stat"), "nr_throttled"); };
   CHECK(session.run({hog, "cpu", "1"}).out == "cpu=ok\n");
