@@ -18,6 +18,7 @@
 
 #include "backend/privilege/user.h"
 #include "rpc/base/limits.h"
+#include "rpc/base/utf8.h"
 
 namespace stitchkit {
 namespace {
@@ -155,8 +156,8 @@ AskedCommand readServe(const po::variables_map& values) {
   ServeCommand line;
   line.privilege = readPlace(values);
   line.name = values["name"].as<std::string>();
-  if (line.name.empty()) {
-    throw std::invalid_argument("--name is empty");
+  if (line.name.empty() || !isUtf8(line.name)) {
+    throw std::invalid_argument("--name has to be UTF-8, and not empty");
   }
   line.bubblewrap = values["bwrap"].as<std::string>();
   line.maxConcurrentCommands = static_cast<int>(between(values["max-concurrent-commands"].as<int>(), 1,

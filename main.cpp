@@ -13,9 +13,12 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <system_error>
 #include <tuple>
 
 #include "backend/backend.h"
+#include "backend/diagnosis/cause.h"
+#include "backend/diagnosis/set_up_cause.h"
 #include "backend/doctor/doctor.h"
 #include "backend/launch/orphan_reaper.h"
 #include "backend/methods.h"
@@ -39,6 +42,8 @@ constexpr unsigned kPatientThreads = 128;
 constexpr std::chrono::seconds kHostTimeout{30};
 constexpr int kExitHostGone = 1;
 constexpr rlim_t kOpenFiles = 65536;
+// With fewer open files no launch succeeds, nor much else.
+constexpr rlim_t kLeastOpenFiles = 64;
 
 /// Tells of every answer, by which memory has been used.
 class ObservedSink : public MessageSink {
@@ -250,13 +255,16 @@ int cannotStart(const Error& error) {
 
 // Guests' connections to their gateways take descriptors; the usual soft limit of 1,024 is for programs that use
 // select(), as guests may. Returns the limit as it was, for them.
-std::uint64_t raiseOpenFiles() {
+Result<std::uint64_t> raiseOpenFiles() {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) {
-    return 0;
+    return internalError("The limit of open files cannot be told", "getrlimit", errno);
   }
   const rlim_t former = files.rlim_cur;
   files.rlim_cur = std::max(former, std::min<rlim_t>(files.rlim_max, kOpenFiles));
+  if (files.rlim_cur < kLeastOpenFiles) {
+    return unavailableBecause("The sidecar could not be started", Cause::kOpenFilesLimited);
+  }
   ::setrlimit(RLIMIT_NOFILE, &files);
   return former;
 }
@@ -265,9 +273,13 @@ int serve(const ServeCommand& line) {
   setLogLevel(line.logLevel);
   setLogFormat(line.logFormat);
   std::ignore = std::signal(SIGPIPE, SIG_IGN);
+  std::ignore = std::signal(SIGXFSZ, SIG_IGN);  // a log that may grow no more is no reason to end
   ::umask(022);
   keepFreedMemory();
-  const std::uint64_t formerOpenFiles = raiseOpenFiles();
+  const Result<std::uint64_t> formerOpenFiles = raiseOpenFiles();
+  if (!formerOpenFiles) {
+    return cannotStart(formerOpenFiles.error());
+  }
   Stdio stdio = takeStdio();
   Result<Privilege> privilege = settlePrivilege(line.privilege);
   if (!privilege) {
@@ -282,7 +294,14 @@ int serve(const ServeCommand& line) {
   }
   logEvent(LogLevel::kInfo, "started",
            {{"version", STITCHKIT_VERSION}, {"pid", ::getpid()}, {"stateDirectory", privilege->stateDirectory}});
-  return Sidecar(line, std::move(*privilege), std::move(stdio), formerOpenFiles).run();
+  std::unique_ptr<Sidecar> sidecar;
+  try {
+    sidecar = std::make_unique<Sidecar>(line, std::move(*privilege), std::move(stdio), *formerOpenFiles);
+  } catch (const std::system_error& failure) {
+    return cannotStart(unavailableBecause("The sidecar could not be started", causeOfSpawn(failure.code().value()))
+                           .withPrivate(failure.what()));
+  }
+  return sidecar->run();
 }
 
 }  // namespace

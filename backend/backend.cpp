@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "backend/diagnosis/cause.h"
+#include "backend/diagnosis/set_up_cause.h"
 #include "backend/storage/staging.h"
 #include "rpc/base/limits.h"
 #include "rpc/base/log.h"
@@ -116,7 +119,12 @@ Result<BackendServices*> Backend::use() {
       return std::move(warden).error();
     }
     config_.warden = std::move(*warden);
-    services_ = std::make_unique<BackendServices>(loop_, workers_, config_, std::move(cgroups));
+    try {
+      services_ = std::make_unique<BackendServices>(loop_, workers_, config_, std::move(cgroups));
+    } catch (const std::system_error& failure) {
+      return unavailableBecause("The backend could not be started", causeOfSpawn(failure.code().value()))
+          .withPrivate(failure.what());
+    }
     workers_.run(
         Workers::Kind::kInternal, 0,
         [layout = services_->layout, support = services_->supportDirectory] {

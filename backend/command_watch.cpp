@@ -23,6 +23,11 @@ std::string_view nameOf(CommandKind kind) {
   return "";
 }
 
+// What launch_failure.h says of a launch that its session's memory did not suffice for.
+bool isOutOfMemory(const Error& error) {
+  return error.kind == ErrorKind::kLimit && error.reason == "memory";
+}
+
 }  // namespace
 
 std::string_view nameOf(CommandLaunch launch) {
@@ -68,14 +73,15 @@ void CommandWatch::ended(const Result<GuestOutcome>& outcome) {
   outcome_ = outcome ? static_cast<std::size_t>(outcome->cause) : kFailed;
   if (!outcome) {
     error_ = outcome.error().kind;
-  } else if (outcome->cause == EndCause::kExited) {
-    exitCode_ = outcome->exitCode;
-  }
-  if (outcome) {
+    resource_ = isOutOfMemory(outcome.error()) ? "memory" : "";
+  } else {
     resource_ = outcome->resource;
-    counts_->shortOfMemory += resource_ == "memory" ? 1 : 0;
-    counts_->shortOfProcesses += resource_ == "processes" ? 1 : 0;
+    if (outcome->cause == EndCause::kExited) {
+      exitCode_ = outcome->exitCode;
+    }
   }
+  counts_->shortOfMemory += resource_ == "memory" ? 1 : 0;
+  counts_->shortOfProcesses += resource_ == "processes" ? 1 : 0;
   --counts_->live;
   ++counts_->ended[outcome_];
 }

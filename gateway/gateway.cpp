@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace stitchkit {
@@ -32,8 +33,16 @@ GatewayThreads::GatewayThreads(GatewayOptions options) : tls_(std::move(options.
   // More than a few would only wait for each other's memory; one alone is what a busy handle is limited by.
   const std::size_t count = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
   for (std::size_t i = 0; i < count; ++i) {
-    threads_.push_back(std::make_unique<Thread>(tls_, options.privateNames));
-    threads_.back()->thread = std::thread([&context = threads_.back()->context] { context.run(); });
+    auto thread = std::make_unique<Thread>(tls_, options.privateNames);
+    try {
+      thread->thread = std::thread([&context = thread->context] { context.run(); });
+    } catch (const std::system_error&) {
+      if (threads_.empty()) {
+        throw;
+      }
+      return;
+    }
+    threads_.push_back(std::move(thread));
   }
 }
 

@@ -25,6 +25,7 @@ struct GatewayOptions {
 /// every Gateway.
 class GatewayThreads {
  public:
+  /// Throws std::system_error where not one thread is to be had.
   explicit GatewayThreads(GatewayOptions options);
   ~GatewayThreads();
   GatewayThreads(const GatewayThreads&) = delete;

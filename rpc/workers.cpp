@@ -1,10 +1,15 @@
 #include "rpc/workers.h"
 
 #include <csignal>
+#include <system_error>
 
 #include "rpc/base/limits.h"
 
 namespace stitchkit {
+
+Workers::Workers(Loop& loop, unsigned threads, Begin begin) : loop_(loop), threadCount_(threads), begin_(begin) {
+  startThread();
+}
 
 void Workers::startThread() {
   // Signals are the loop's business.
@@ -12,8 +17,24 @@ void Workers::startThread() {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  threads_.emplace_back([this] { serve(); });
+  try {
+    threads_.emplace_back([this] { serve(); });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Workers::startFurther(bool enough) {
+  try {
+    while (!enough && threads_.size() < threadCount_) {
+      startThread();
+      enough = begin_ == Begin::kWhenNeeded;
+    }
+  } catch (const std::system_error&) {
+    return;  // the work is done by those that are there
+  }
 }
 
 Workers::~Workers() {
@@ -78,10 +99,7 @@ void Workers::enqueue(Kind kind, Job job) {
     enough = free_ >= internal_.size() + requests_.size();
   }
   wake_.notify_one();
-  while (!enough && threads_.size() < threadCount_) {
-    startThread();
-    enough = begin_ == Begin::kWhenNeeded;
-  }
+  startFurther(enough);
 }
 
 bool Workers::requestMayStart() const {

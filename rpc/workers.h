@@ -27,13 +27,13 @@ class Workers {
     kInternal,  ///< always goes on: stopping, deleting, publishing
   };
 
-  /// When threads begin.
+  /// When threads begin beside the first, which the constructor starts.
   enum class Begin : std::uint8_t {
-    kTogether,    ///< all with the first job
+    kTogether,    ///< all with the first job that finds none that is free
     kWhenNeeded,  ///< each with a job that finds none that is free
   };
-  Workers(Loop& loop, unsigned threads, Begin begin = Begin::kTogether)
-      : loop_(loop), threadCount_(threads), begin_(begin) {}
+  /// Throws std::system_error where not one thread is to be had.
+  Workers(Loop& loop, unsigned threads, Begin begin = Begin::kTogether);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -96,6 +96,7 @@ class Workers {
   }
   void enqueue(Kind kind, Job job);
   void startThread();
+  void startFurther(bool enough);
   void undelivered(Kind kind);
   void delivered(Kind kind);
   void serve();

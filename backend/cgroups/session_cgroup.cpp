@@ -159,11 +159,31 @@ int SessionCgroup::limitProcesses(int version, const std::string& directory, std
 }
 
 int SessionCgroup::limitCpu(int version, const std::string& directory, double cpus) {
+  cpuVersion_ = version;
+  cpuQuota_ =
+      UniqueFd(::open((directory + (version == 1 ? "/cpu.cfs_quota_us" : "/cpu.max")).c_str(), O_WRONLY | O_CLOEXEC));
   const double wanted = std::min(cpus, kMostCpus) * static_cast<double>(kCpuPeriodUs);
-  const std::uint64_t quota = std::max(kLeastCpuQuotaUs, static_cast<std::uint64_t>(std::llround(wanted)));
-  return version == 1
-             ? writeCgroupFile(directory + "/cpu.cfs_quota_us", std::to_string(quota))
-             : writeCgroupFile(directory + "/cpu.max", std::to_string(quota) + " " + std::to_string(kCpuPeriodUs));
+  cpuQuotaUs_ = std::max(kLeastCpuQuotaUs, static_cast<std::uint64_t>(std::llround(wanted)));
+  return cpuQuota_ ? setCpuQuota(cpuQuotaUs_) : errno;
+}
+
+int SessionCgroup::setCpuQuota(std::uint64_t quotaUs) const {
+  const std::string quota = std::to_string(quotaUs);
+  const std::string text = cpuVersion_ == 1 ? quota : quota + " " + std::to_string(kCpuPeriodUs);
+  return ::pwrite(cpuQuota_.get(), text.data(), text.size(), 0) < 0 ? errno : 0;
+}
+
+// Not "none": to switch a group's quota on and off makes the kernel stop all processors.
+void SessionCgroup::beginHurry() {
+  if (cpuQuota_ && hurries_++ == 0) {
+    std::ignore = setCpuQuota(static_cast<std::uint64_t>(kMostCpus) * kCpuPeriodUs);
+  }
+}
+
+void SessionCgroup::endHurry() {
+  if (cpuQuota_ && --hurries_ == 0) {
+    std::ignore = setCpuQuota(cpuQuotaUs_);
+  }
 }
 
 // A killed process takes its place until it has been reaped, so that as many as there ever were may be on their way

@@ -45,7 +45,7 @@ struct CgroupCounts {
   std::uint64_t refusedProcesses = 0;  ///< forks that failed
 };
 
-/// Made on any thread; then allow() on the loop thread only, and the rest of it const.
+/// Made on any thread; then allow() and the hurrying on the loop thread only, and the rest of it const.
 class SessionCgroup {
  public:
   SessionCgroup() = default;
@@ -64,6 +64,10 @@ class SessionCgroup {
   [[nodiscard]] int guestEntrance() const { return guest_ ? guest_.get() : -1; }
   /// So many more processes (or fewer) of ours there are.
   void allow(int processes);
+  /// Processor time has no ceiling from the first beginHurry() to the last endHurry(): a killed process needs some in
+  /// order to end, and with little of it a deadline would be met late.
+  void beginHurry();
+  void endHurry();
 
   [[nodiscard]] bool limitsMemory() const { return memoryEvents_.valid(); }
   [[nodiscard]] CgroupCounts counts() const;
@@ -77,13 +81,17 @@ class SessionCgroup {
   int enterNew(const std::string& directory);
   int limitMemory(int version, const std::string& directory, std::uint64_t bytes);
   int limitProcesses(int version, const std::string& directory, std::uint64_t processes);
-  static int limitCpu(int version, const std::string& directory, double cpus);
+  int limitCpu(int version, const std::string& directory, double cpus);
+  [[nodiscard]] int setCpuQuota(std::uint64_t quotaUs) const;
 
   std::vector<std::string> directories_;  // the outer ones first
   std::vector<UniqueFd> tasks_;
   UniqueFd born_;
   UniqueFd guest_;
-  UniqueFd memoryEvents_, memoryUsage_, oursMax_, processesEvents_;
+  UniqueFd memoryEvents_, memoryUsage_, oursMax_, processesEvents_, cpuQuota_;
+  int cpuVersion_ = 0;
+  std::uint64_t cpuQuotaUs_ = 0;
+  int hurries_ = 0;
   int ours_ = 0;
   int mostOurs_ = 0;
 };

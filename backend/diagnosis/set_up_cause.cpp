@@ -50,6 +50,9 @@ std::optional<Cause> ofNamespaces(const Words& words, const MachineFacts& machin
     return Cause::kUserNamespacesDisabled;
   }
   if (words.hold("Creating new namespace failed")) {
+    if (words.hold("Resource temporarily unavailable")) {
+      return Cause::kProcessesLimited;
+    }
     return words.holdOne({"ENOSPC", "No space left"}) ? Cause::kUserNamespacesLimited : causeOfRefusal(machine);
   }
   // The namespace was made and then had no rights: that is how AppArmor does it.

@@ -6,12 +6,25 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
+#include <utility>
+
+#include "backend/diagnosis/cause.h"
 
 namespace stitchkit {
 
 Error launchResourceError(std::string_view operation, int errnoNumber) {
-  return Error(ErrorKind::kUnavailable, "A guest could not be started")
-      .withPrivate(std::string(operation) + ": " + errnoName(errnoNumber));
+  constexpr std::string_view kWhat = "A guest could not be started";
+  std::string detail = std::string(operation) + ": " + errnoName(errnoNumber);
+  switch (errnoNumber) {
+    case EMFILE:
+    case ENFILE:
+      return unavailableBecause(kWhat, Cause::kOpenFilesLimited).withPrivate(std::move(detail));
+    case EAGAIN:
+      return unavailableBecause(kWhat, Cause::kProcessesLimited).withPrivate(std::move(detail));
+    default:
+      return Error(ErrorKind::kUnavailable, std::string(kWhat)).withPrivate(std::move(detail));
+  }
 }
 
 Result<Pipe> makePipe() {

@@ -18,7 +18,8 @@ struct SocketPair {
   UniqueFd theirs;
 };
 
-/// kUnavailable: no launch is possible for want of a descriptor or memory; `operation` and the errno stay private.
+/// kUnavailable: no launch is possible for want of a descriptor, a process or memory, with the cause as reason where it
+/// is known; `operation` and the errno stay private.
 Error launchResourceError(std::string_view operation, int errnoNumber);
 
 /// Both ends block. Errors: kUnavailable.

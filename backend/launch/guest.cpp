@@ -276,6 +276,11 @@ void GuestRun::judge(const SandboxEnd& end) {
     outcome_.cause = cause_.value_or(EndCause::kExited);
     return;
   }
+  // Out of the session's memory, too, may be what is left of bwrap.
+  if (executed_ && end.signalled && end.outOfMemory) {
+    outcome_.exitCode = kKilledExitCode;
+    return;
+  }
   // bwrap's status is the program's only if the program is known to have been there, and bwrap to have ended by itself.
   if (!executed_ || end.signalled) {
     failure_ = setUpError(end);

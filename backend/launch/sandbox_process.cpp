@@ -54,7 +54,7 @@ SandboxProcess::SandboxProcess(boost::asio::io_context& io)
 
 SandboxProcess::~SandboxProcess() {
   kill();
-  allowOurs(0);
+  letGo();
   if (spawned_ && !reaped_) {
     ::waitpid(bwrap_.id(), nullptr, 0);
     collectedChild(bwrap_.id());
@@ -156,6 +156,14 @@ void SandboxProcess::allowOurs(int processes) {
   }
 }
 
+// Nothing of this launch is left in the session's groups, or nobody will see it go.
+void SandboxProcess::letGo() {
+  allowOurs(0);
+  if (cgroup_ && killed_ && !std::exchange(letGo_, true)) {
+    cgroup_->endHurry();
+  }
+}
+
 Error SandboxProcess::judgeStart(Error error) {
   judgeLimits();
   return end_.outOfMemory ? setUpError(end_) : std::move(error);
@@ -194,6 +202,9 @@ void SandboxProcess::kill() noexcept {
   }
   if (!std::exchange(killed_, true)) {
     control_->endSending();
+    if (cgroup_) {
+      cgroup_->beginHurry();
+    }
   }
   init_.kill();
   if (!reaped_) {
@@ -288,7 +299,7 @@ void SandboxProcess::finishWhenGone() {
   if (!end_.ready) {
     end_.setUpText = takePipe(setUpText_.get());
   }
-  allowOurs(0);
+  letGo();
   judgeLimits();
   const std::shared_ptr<Owner> owner = std::exchange(owner_, nullptr);
   owner->onEnd(std::move(end_));

@@ -86,6 +86,7 @@ class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
  private:
   Result<void> spawn(const PreparedProfile& profile, LaunchPriority priority);
   void allowOurs(int processes);
+  void letGo();
   void countLimits();
   void judgeLimits();
   Error judgeStart(Error error);
@@ -112,6 +113,7 @@ class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
   SandboxEnd end_;
   bool spawned_ = false;
   bool killed_ = false;
+  bool letGo_ = false;
   bool reaped_ = false;
   bool controlEnded_ = false;
   bool initEnded_ = false;

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "rpc/base/utf8.h"
 
@@ -43,23 +45,43 @@ bool isPlain(std::string_view text) {
   });
 }
 
-// The first character of valid UTF-8, as it stands in JSON, for which `space` has room. Control characters (C1 too)
-// would let logged text forge lines or drive a terminal.
+unsigned codePoint(std::string_view character) {
+  constexpr unsigned kLeadBits[] = {0x7f, 0x1f, 0x0f, 0x07};
+  unsigned code = static_cast<unsigned char>(character.front()) & kLeadBits[character.size() - 1];
+  for (const char next : character.substr(1)) {
+    code = code << 6U | (static_cast<unsigned char>(next) & 0x3fU);
+  }
+  return code;
+}
+
+// Control characters (C1 too) and line separators would let logged text forge lines or drive a terminal; what turns the
+// direction of text around lets it look like another (Unicode's Bidi_Control).
+bool misleads(unsigned code) {
+  constexpr std::pair<unsigned, unsigned> kRanges[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},
+                                                       {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+  return std::any_of(std::begin(kRanges), std::end(kRanges),
+                     [&](const auto& range) { return code >= range.first && code <= range.second; });
+}
+
+// The first character of valid UTF-8, as it stands in JSON, for which `space` has room.
 std::string_view escaped(std::string_view character, std::array<char, 6>& space) {
-  const auto lead = static_cast<unsigned char>(character.front());
-  const bool c1 = lead == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;
-  const unsigned code = c1 ? static_cast<unsigned char>(character[1]) : lead;
+  const char lead = character.front();
   if (lead == '"' || lead == '\\') {
-    space = {'\\', character.front()};
+    space = {'\\', lead};
     return {space.data(), 2};
   }
   if (lead == '\n' || lead == '\r' || lead == '\t') {
     space = {'\\', lead == '\n' ? 'n' : lead == '\r' ? 'r' : 't'};
     return {space.data(), 2};
   }
-  if (lead < 0x20 || lead == 0x7f || c1) {
+  if (const unsigned code = codePoint(character); misleads(code)) {
     constexpr std::string_view kDigits = "0123456789abcdef";
-    space = {'\\', 'u', '0', '0', kDigits[code >> 4U], kDigits[code & 15U]};
+    space = {'\\',
+             'u',
+             kDigits[code >> 12U & 15U],
+             kDigits[code >> 8U & 15U],
+             kDigits[code >> 4U & 15U],
+             kDigits[code & 15U]};
     return {space.data(), 6};
   }
   return character;

@@ -2,10 +2,13 @@
 #include "tests/attacks/gateway_client.h"
 #include "tests/attacks/tool_client.h"
 
+#include <fcntl.h>
+
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <iterator>
 #include <sstream>
 
@@ -286,6 +289,21 @@ TEST_CASE("log: a format that there is not is a usage error") {
   REQUIRE(end);
   CHECK(end->code == 64);
   CHECK(sidecar.stderrText().find("--log-format is one of: json, text") != std::string::npos);
+}
+
+TEST_CASE("log: a file that may grow no more loses lines, and nothing else") {
+  const ScratchFolder folder;
+  const UniqueFd file(::open((folder / "log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  SidecarOptions options;
+  options.arguments = {"--log-level", "debug"};
+  options.hardLimits = {"--fsize=1000"};
+  options.stderrTo = file.get();
+  Sidecar sidecar(std::move(options));
+  for (int i = 0; i < 50; ++i) {
+    CHECK(sidecar.callError("no.such.method").at("code") == -32601);
+  }
+  CHECK(std::filesystem::file_size(folder / "log") == 1000);
+  CHECK(sidecar.call("backend.stats").at("log").at("dropped") > 0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "backend/cgroups/cgroup_files.h"
@@ -71,6 +72,26 @@ TEST_CASE("a command over its session's memory ends, is told of it, and disturbs
   sidecar.closeInput();
   REQUIRE(sidecar.waitForExit());
   CHECK(sidecar.stderrText().find(" resource=memory") != std::string::npos);
+}
+
+TEST_CASE("memory that no process has: whatever ends for it, the result says so and keeps the output") {
+  const StartAs startAs = GENERATE(from_range(startModes()));
+  CAPTURE(startAs);
+  const DelegatedGroups delegated;
+  Sidecar sidecar(limitingOptions(startAs, delegated));
+  Session session = Session::withResources(sidecar, {{"memoryBytes", 64 * kMiB}});
+  // The second places itself behind the processes of its sandbox.
+  for (const std::string first : {"", "echo 0 >/proc/self/oom_score_adj; "}) {
+    CAPTURE(first);
+    const auto outcome = session.sh(first + "echo hello; head -c 100M /dev/zero >/tmp/x; echo rest");
+    CHECK(outcome.out == "hello\n");
+    CHECK(outcome.exitCode == 137);
+    CHECK(outcome.resource == "memory");
+  }
+  CHECK(session.sh("cat /proc/self/oom_score_adj /proc/1/oom_score_adj").out == "1000\n0\n");
+  const Json stats = sidecar.call("backend.stats");
+  CHECK(stats.at("commands").at("limited").at("memory") == 2);
+  CHECK(stats.at("commands").at("ended").at("failed") == 0);
 }
 
 TEST_CASE("memory is counted for all commands of a session together") {
@@ -144,30 +165,67 @@ TEST_CASE("without a word about it a session has 512 processes, by a control gro
   CHECK(numberOf(outcome.out, "processes") == 511);
 }
 
+TEST_CASE("a ceiling of the machine's that is lower than a session's stays, and guests start") {
+  SidecarOptions options;
+  options.arguments = {"--cgroup", "none", "--user", "34567"};  // whose processes nobody else counts
+  options.hardLimits = {"--nproc=300", "--nofile=2000", "--fsize=10000000"};
+  Sidecar sidecar(std::move(options));
+  Session session = Session::withResources(sidecar, {{"maxOpenFiles", 2001}, {"maxFileBytes", 20000000}});
+  CHECK(session.sh("ulimit -Hn; ulimit -Hp; ulimit -Hf").out == "2000\n300\n" + std::to_string(10000000 / 512) + "\n");
+  Session lower = Session::withResources(sidecar, {{"maxOpenFiles", 100}, {"maxFileBytes", 1024}});
+  CHECK(lower.sh("ulimit -Hn; ulimit -Hf").out == "100\n2\n");
+}
+
 TEST_CASE("control: outside of a sandbox the hogs get what they want") {
   const auto processes = runProgram({hostProgram("resource_hog"), "processes", "700"}, ordinaryUser());
   CHECK(numberOf(processes.output, "processes") == 700);
   CHECK(runProgram({hostProgram("resource_hog"), "memory", "200"}, ordinaryUser()).output == "memory=ok\n");
 }
 
+/// The group of the only session whose processor time has a ceiling.
+std::string cpuGroupOf(const Sidecar& sidecar) {
+  for (const std::string& group : sessionGroups(sidecar.pid())) {
+    if (std::filesystem::exists(group + "/cpu.cfs_quota_us") || std::filesystem::exists(group + "/cpu.max")) {
+      return group;
+    }
+  }
+  throw std::runtime_error("no group with a ceiling of processor time");
+}
+
+/// Microseconds a period of 100,000.
+std::string cpuQuotaOf(const Sidecar& sidecar) {
+  const std::string group = cpuGroupOf(sidecar);
+  const bool isNew = std::filesystem::exists(group + "/cpu.max");
+  const std::string text = readFile(group + (isNew ? "/cpu.max" : "/cpu.cfs_quota_us"));
+  return text.substr(0, text.find_first_of(" \n"));
+}
+
 TEST_CASE("processor time of a session has a ceiling") {
   const DelegatedGroups delegated;
   Sidecar sidecar(limitingOptions(StartAs::kRoot, delegated));
   Session session = Session::withResources(sidecar, {{"cpus", 0.3}});
-  const auto groups = sessionGroups(sidecar.pid());
-  const auto group = std::find_if(groups.begin(), groups.end(), [](const std::string& path) {
-    return std::filesystem::exists(path + "/cpu.cfs_quota_us") || std::filesystem::exists(path + "/cpu.max");
-  });
-  REQUIRE(group != groups.end());
-  if (std::filesystem::exists(*group + "/cpu.max")) {
-    CHECK(readFile(*group + "/cpu.max") == "30000 100000\n");
-  } else {
-    CHECK(readFile(*group + "/cpu.cfs_quota_us") == "30000\n");
-  }
+  CHECK(cpuQuotaOf(sidecar) == "30000");
   const std::string hog = session.install("resource_hog");
-  const auto throttled = [&] { return cgroupCounter(readFile(*group + "/cpu.stat"), "nr_throttled"); };
   CHECK(session.run({hog, "cpu", "1"}).out == "cpu=ok\n");
-  CHECK(throttled() > 0);
+  CHECK(cgroupCounter(readFile(cpuGroupOf(sidecar) + "/cpu.stat"), "nr_throttled") > 0);
+}
+
+TEST_CASE(
+    "with hardly any processor time a command still ends soon after its deadline, and the ceiling is there again") {
+  const DelegatedGroups delegated;
+  Sidecar sidecar(limitingOptions(StartAs::kRoot, delegated));
+  Session session = Session::withResources(sidecar, {{"cpus", 0.01}});
+  Json params = session.commandParams(
+      {"/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do while :; do :; done & done; wait"});
+  params["command"]["timeoutMs"] = 1000;
+  // At the ceiling's pace killed processes take up to seconds to end.
+  constexpr int kTimes = 4;
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < kTimes; ++i) {
+    CHECK(sidecar.callError("session.run", params).at("data").at("code") == "SANDBOX_LIMIT");
+  }
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(kTimes + 2));
+  CHECK(cpuQuotaOf(sidecar) == "1000");
 }
 
 TEST_CASE("every process of a launch is in the session's groups, and shows none of them") {

@@ -626,7 +626,7 @@ TEST_CASE("a command's answer is the same whether or not its launch has waited")
 /// Commands of another session came first.
 std::vector<Json> answersWithFew(StartAs startAs, std::size_t each, std::uint64_t few) {
   SidecarOptions options = warmOptions(startAs, each);
-  options.openFiles = few;
+  options.hardLimits = {"--nofile=" + std::to_string(few)};
   Sidecar sidecar(options);
   Session other(sidecar);
   Session session(sidecar);
@@ -676,7 +676,8 @@ TEST_CASE("as many launches wait as there are descriptors for") {
   const std::size_t room = GENERATE(0, 1, 3);
   CAPTURE(startAs, room);
   SidecarOptions options = warmOptions(startAs);
-  options.openFiles = limits::kOpenFilesBesideWarm + room * limits::kOpenFilesOfWarmLaunch;
+  options.hardLimits = {"--nofile=" +
+                        std::to_string(limits::kOpenFilesBesideWarm + room * limits::kOpenFilesOfWarmLaunch)};
   Sidecar sidecar(options);
   Session session(sidecar);
   fill(sidecar, session, room);

@@ -99,7 +99,9 @@ const std::vector<std::string> kHostileTexts{
     "cut \xe2\x82",      // an unfinished character
     "\",\"level\":\"error\",\"x\":\"",
     "a=b c=\"d",
-    "\xf0\x9f\x8e\x89 \xc3\xa9",  // what is fine
+    "\xe2\x80\xa8 and \xe2\x80\xa9",                           // separators of lines and paragraphs
+    "\xe2\x80\xaegnp.exe \xe2\x81\xa6 \xe2\x80\x8f \xd8\x9c",  // text in the other direction
+    "\xf0\x9f\x8e\x89 \xc3\xa9",                               // what is fine
 };
 
 TEST_CASE("log: no bytes forge a line, drive a terminal, or break JSON", "[log]") {
@@ -116,6 +118,10 @@ TEST_CASE("log: no bytes forge a line, drive a terminal, or break JSON", "[log]"
         const auto byte = static_cast<unsigned char>(line[i]);
         CHECK((byte >= 0x20 && byte != 0x7f));
         CHECK_FALSE((byte == 0xc2 && static_cast<unsigned char>(line[i + 1]) < 0xa0));
+      }
+      for (const char* misleading :
+           {"\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x80\x8f", "\xd8\x9c"}) {
+        CHECK(line.find(misleading) == std::string::npos);
       }
       if (format == LogFormat::kJson) {
         const Json parsed = Json::parse(line);

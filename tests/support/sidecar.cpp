@@ -117,10 +117,10 @@ Sidecar::Sidecar(SidecarOptions options) : options_(std::move(options)) {
   spawn.argv = {sidecarBinary(), "--state-dir", options_.state->path()};
   const std::vector<std::string> arguments = argumentsOf(options_);
   spawn.argv.insert(spawn.argv.end(), arguments.begin(), arguments.end());
-  if (options_.openFiles) {
-    const std::string limited = "ulimit -n " + std::to_string(*options_.openFiles) + " && exec \"$@\"";
-    const std::vector<std::string> shell{"/bin/sh", "-c", limited, "sh"};
-    spawn.argv.insert(spawn.argv.begin(), shell.begin(), shell.end());
+  if (!options_.hardLimits.empty()) {
+    std::vector<std::string> limiter{"/usr/bin/prlimit"};
+    limiter.insert(limiter.end(), options_.hardLimits.begin(), options_.hardLimits.end());
+    spawn.argv.insert(spawn.argv.begin(), limiter.begin(), limiter.end());
   }
   spawn.environment = childEnvironment(options_);
   spawn.descriptors = options_.descriptors;
@@ -158,7 +158,7 @@ void Sidecar::openStreams(SpawnOptions& spawn, std::vector<UniqueFd>& theirs) {
   }
   spawn.descriptors.emplace_back(theirInput.get(), 0);
   spawn.descriptors.emplace_back(theirOutput.get(), 1);
-  spawn.descriptors.emplace_back(theirError.get(), 2);
+  spawn.descriptors.emplace_back(options_.stderrTo >= 0 ? options_.stderrTo : theirError.get(), 2);
   theirs.push_back(std::move(theirInput));
   theirs.push_back(std::move(theirOutput));
   theirs.push_back(std::move(theirError));

@@ -57,7 +57,8 @@ struct SidecarOptions {
   std::vector<std::string> arguments;            ///< after `--state-dir PATH`; see STITCHKIT_SIDECAR_ARGUMENTS
   std::vector<std::string> environment;          ///< "NAME=value", beside PATH and the sanitizers' options
   std::vector<std::pair<int, int>> descriptors;  ///< {source here, number there}, beside the standard streams
-  std::optional<std::uint64_t> openFiles;        ///< the hard limit of open files that it is started with
+  std::vector<std::string> hardLimits;           ///< of prlimit(1), such as "--nofile=100": what it is started with
+  int stderrTo = -1;                             ///< a descriptor here, instead of the pipe
   bool readStderr = true;                        ///< false: the pipe is left to fill up
   bool keepTranscript = false;                   ///< transcript() holds all that came on stdout
   std::shared_ptr<StateDirectory> state;         ///< none: a new one

@@ -196,26 +196,33 @@ static void leaveBackground(void) {
   syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &parameters);
 }
 
+/* A ceiling that this process itself was given stays where it is the lower one: what was asked for holds then, too. */
+static uint64_t withinHard(int resource, uint64_t value, struct rlimit* limit) {
+  if (getrlimit(resource, limit) != 0) {
+    fail(kLaunchStepLimits);
+  }
+  return value < limit->rlim_max ? value : limit->rlim_max;
+}
+
+static void setLimit(int resource, const struct rlimit* limit) {
+  if (setrlimit(resource, limit) != 0) {
+    fail(kLaunchStepLimits);
+  }
+}
+
 static void applyLimit(int resource, uint64_t value) {
+  struct rlimit limit;
   if (value != LAUNCH_KEEP_LIMIT) {
-    const struct rlimit limit = {value, value};
-    if (setrlimit(resource, &limit) != 0) {
-      fail(kLaunchStepLimits);
-    }
+    limit.rlim_cur = limit.rlim_max = withinHard(resource, value, &limit);
+    setLimit(resource, &limit);
   }
 }
 
 static void applySoftOpenFiles(uint64_t value) {
   struct rlimit limit;
-  if (value == LAUNCH_KEEP_LIMIT) {
-    return;
-  }
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    fail(kLaunchStepLimits);
-  }
-  limit.rlim_cur = value < limit.rlim_max ? value : limit.rlim_max;
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    fail(kLaunchStepLimits);
+  if (value != LAUNCH_KEEP_LIMIT) {
+    limit.rlim_cur = withinHard(RLIMIT_NOFILE, value, &limit);
+    setLimit(RLIMIT_NOFILE, &limit);
   }
 }
 
@@ -350,6 +357,16 @@ static void requireFilter(void) {
   }
 }
 
+/* Where memory runs out the kernel is to end a guest, not what holds its sandbox, nor anything of the host. A guest may
+ * take that back, so that nothing may rely on it. */
+static void goBeforeOthers(void) {
+  const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd >= 0) {
+    (void)!write(fd, "1000", 4);
+    close(fd);
+  }
+}
+
 /* All that is the same for every command, so that none has to wait for it. */
 static void prepare(void) {
   umask(022);
@@ -357,6 +374,7 @@ static void prepare(void) {
   awaitInit();
   leaveBackground();
   requireFilter();
+  goBeforeOthers();
   memset(received.bytes, 1, sizeof received.bytes);
   memset(fewStrings, 1, sizeof fewStrings);
 }
