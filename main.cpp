@@ -269,6 +269,15 @@ Result<std::uint64_t> raiseOpenFiles() {
   return former;
 }
 
+// Whoever names a place expects limits to be had there.
+void warnOfNoGroups(const CgroupRequest& request, const CgroupDelegation& groups) {
+  const bool none =
+      std::none_of(groups.bases.begin(), groups.bases.end(), [](const auto& base) { return base.has_value(); });
+  if (request.path && !request.off && none) {
+    logEvent(LogLevel::kWarning, "no-control-groups", {{"path", *request.path}, {"message", groups.note}});
+  }
+}
+
 int serve(const ServeCommand& line) {
   setLogLevel(line.logLevel);
   setLogFormat(line.logFormat);
@@ -288,6 +297,7 @@ int serve(const ServeCommand& line) {
   if (!privilege->note.empty()) {
     logLine(LogLevel::kInfo, privilege->note);
   }
+  warnOfNoGroups(line.privilege.cgroups, *privilege->cgroups);
   if (Result<void> readable = line.gateway.caFile.empty() ? Result<void>() : checkCaFile(line.gateway.caFile);
       !readable) {
     return cannotStart(readable.error());

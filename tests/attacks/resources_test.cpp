@@ -333,5 +333,22 @@ TEST_CASE("what cannot be enforced is refused by its name") {
   }
 }
 
+TEST_CASE("a place for groups that there is not is a warning at the start") {
+  const StartAs startAs = GENERATE(from_range(startModes()));
+  CAPTURE(startAs);
+  const auto warns = [&](const std::vector<std::string>& arguments) {
+    SidecarOptions options;
+    options.startAs = startAs;
+    options.arguments = arguments;
+    Sidecar sidecar(std::move(options));
+    sidecar.closeInput();
+    REQUIRE(sidecar.waitForExit());
+    return sidecar.stderrText().find("warning: no-control-groups path=/nonexistent") != std::string::npos;
+  };
+  CHECK(warns({"--cgroup", "/nonexistent"}));
+  CHECK_FALSE(warns({"--cgroup", "none"}));
+  CHECK_FALSE(warns({}));
+}
+
 }  // namespace
 }  // namespace stitchkit::testing
