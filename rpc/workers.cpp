@@ -1,5 +1,6 @@
 #include "rpc/workers.h"
 
+#include <algorithm>
 #include <csignal>
 #include <system_error>
 
@@ -26,11 +27,11 @@ void Workers::startThread() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void Workers::startFurther(bool enough) {
+void Workers::startFurther(bool needed) {
   try {
-    while (!enough && threads_.size() < threadCount_) {
+    const std::size_t count = begin_ == Begin::kTogether ? threadCount_ : threads_.size() + (needed ? 1 : 0);
+    while (threads_.size() < std::min<std::size_t>(count, threadCount_)) {
       startThread();
-      enough = begin_ == Begin::kWhenNeeded;
     }
   } catch (const std::system_error&) {
     return;  // the work is done by those that are there
@@ -85,7 +86,7 @@ Workers::Queues Workers::queues() {
 }
 
 void Workers::enqueue(Kind kind, Job job) {
-  bool enough = true;
+  bool needed = false;
   {
     const std::lock_guard lock(mutex_);
     if (kind == Kind::kRequest) {
@@ -96,10 +97,10 @@ void Workers::enqueue(Kind kind, Job job) {
     } else {
       internal_.push_back(std::move(job));
     }
-    enough = free_ >= internal_.size() + requests_.size();
+    needed = free_ < internal_.size() + requests_.size();
   }
   wake_.notify_one();
-  startFurther(enough);
+  startFurther(needed);
 }
 
 bool Workers::requestMayStart() const {

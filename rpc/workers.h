@@ -29,7 +29,7 @@ class Workers {
 
   /// When threads begin beside the first, which the constructor starts.
   enum class Begin : std::uint8_t {
-    kTogether,    ///< all with the first job that finds none that is free
+    kTogether,    ///< all with the first job
     kWhenNeeded,  ///< each with a job that finds none that is free
   };
   /// Throws std::system_error where not one thread is to be had.
@@ -96,7 +96,7 @@ class Workers {
   }
   void enqueue(Kind kind, Job job);
   void startThread();
-  void startFurther(bool enough);
+  void startFurther(bool needed);
   void undelivered(Kind kind);
   void delivered(Kind kind);
   void serve();

@@ -175,8 +175,13 @@ Step fillSet(const std::string& root, const std::vector<SupportSource>& sources)
       return failed;
     }
   }
+  std::string_view parent;  // of the last one: those of one directory follow each other
   for (const SupportSource& source : sources) {
-    Step failed = makeParents(root, source.path);
+    Step failed;
+    if (const auto above = std::string_view(source.path).substr(0, source.path.rfind('/')); above != parent) {
+      failed = makeParents(root, source.path);
+      parent = above;
+    }
     if (!failed) {
       failed = copySource(source, root);
     }

@@ -8,6 +8,7 @@
 #include <climits>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 namespace stitchkit {
 namespace {
@@ -28,6 +29,9 @@ constexpr const char* kRoots[] = {
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
 };
+// The manual pages of alternatives: several hundred on a machine with many compilers, and nothing runs by them.
+constexpr std::string_view kManualPageEnd = ".gz";
+constexpr std::string_view kAlternatives = "/etc/alternatives";
 // Below a root; a certificate store is two or three levels deep.
 constexpr int kMaxDepth = 8;
 
@@ -74,7 +78,8 @@ std::vector<std::string> namesIn(const std::string& directory) {
       break;
     }
     std::string name = static_cast<const char*>(entry->d_name);
-    if (name != "." && name != "..") {
+    const bool manualPage = directory == kAlternatives && name.ends_with(kManualPageEnd);
+    if (name != "." && name != ".." && !manualPage) {
       names.push_back(std::move(name));
     }
   }

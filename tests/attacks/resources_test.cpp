@@ -167,7 +167,7 @@ TEST_CASE("without a word about it a session has 512 processes, by a control gro
 
 TEST_CASE("a ceiling of the machine's that is lower than a session's stays, and guests start") {
   SidecarOptions options;
-  options.arguments = {"--cgroup", "none", "--user", "34567"};  // whose processes nobody else counts
+  options.arguments = {"--cgroup", "none", "--user", userOfItsOwn()};
   options.hardLimits = {"--nproc=300", "--nofile=2000", "--fsize=10000000"};
   Sidecar sidecar(std::move(options));
   Session session = Session::withResources(sidecar, {{"maxOpenFiles", 2001}, {"maxFileBytes", 20000000}});

@@ -99,6 +99,11 @@ std::vector<StartAs> startModes() {
   return {StartAs::kRoot, StartAs::kOrdinaryUser};
 }
 
+std::string userOfItsOwn() {
+  constexpr int kFirst = 1000000;  // above those of a system
+  return std::to_string(kFirst + ::getpid());
+}
+
 StateDirectory::StateDirectory(StartAs startAs)
     : folder_(startAs == StartAs::kOrdinaryUser ? std::optional<uid_t>(kOrdinaryUid) : std::nullopt) {}
 

@@ -29,6 +29,9 @@ using Json = nlohmann::json;
 enum class StartAs { kRoot, kOrdinaryUser };
 std::ostream& operator<<(std::ostream& out, StartAs startAs);
 
+/// For `--user`: the number of a user whose processes no other test starts, where those are counted.
+std::string userOfItsOwn();
+
 /// The ways that this test process can start one: both as root, only the second else. For Catch2's
 /// `GENERATE(from_range(startModes()))`. With STITCHKIT_TEST_START_MODES=1 only the first of them.
 std::vector<StartAs> startModes();
