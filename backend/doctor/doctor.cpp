@@ -63,6 +63,7 @@ DoctorFacts gatherFacts(DoctorPlan plan, Leftovers& leftovers) {
   facts.user.staysRoot = privilege->stayedRoot;
   facts.user.name = userName();
   facts.cgroups = factsOf(*privilege->cgroups);
+  leftovers.guardTrials(privilege->stateDirectory);
   facts.stateDirectory = tryStateDirectory(privilege->stateDirectory);
   if (facts.stateDirectory->error == 0) {
     facts.launch = tryLaunch({privilege->stateDirectory, plan.bubblewrap, privilege->stayedRoot, privilege->cgroups});
@@ -75,7 +76,13 @@ const char* variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// Every directory that settlePrivilege may make.
+// What lies deeper comes first, so that it is out of the way.
+void addStatePlace(std::vector<std::string>& places, const std::string& directory) {
+  places.push_back(directory + "/support");
+  places.push_back(directory);
+}
+
+// Every directory that settlePrivilege and the trials may make.
 std::vector<std::string> possiblePlaces(const PrivilegePlan& plan) {
   CgroupRequest cgroups = plan.cgroups;
   if (::geteuid() == 0 && !plan.allowRoot) {
@@ -85,14 +92,14 @@ std::vector<std::string> possiblePlaces(const PrivilegePlan& plan) {
   }
   std::vector<std::string> places = delegatedDirectories(cgroups);
   if (plan.stateDirectory) {
-    places.push_back(*plan.stateDirectory);
+    addStatePlace(places, *plan.stateDirectory);
     return places;
   }
   for (const bool reachable : {true, false}) {
     const auto choice = chooseStateDirectory(
         {variable("XDG_STATE_HOME"), variable("HOME"), [reachable](const std::string&) { return reachable; }});
     if (choice) {
-      places.push_back(choice->path);
+      addStatePlace(places, choice->path);
     }
   }
   return places;

@@ -16,11 +16,14 @@ std::string errnoName(int number) {
 
 Error internalError(std::string publicMessage, std::string_view operation, int errnoNumber) {
   return Error(ErrorKind::kInternal, std::move(publicMessage))
-      .withPrivate(std::string(operation) + ": " + errnoName(errnoNumber));
+      .withPrivate(std::string(operation) + ": " + errnoName(errnoNumber))
+      .withErrno(errnoNumber);
 }
 
 Error pathError(std::string publicMessage, int errnoNumber) {
-  return Error(ErrorKind::kPath, std::move(publicMessage)).withDetail("errno", errnoName(errnoNumber));
+  return Error(ErrorKind::kPath, std::move(publicMessage))
+      .withDetail("errno", errnoName(errnoNumber))
+      .withErrno(errnoNumber);
 }
 
 }  // namespace stitchkit
