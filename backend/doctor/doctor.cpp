@@ -6,7 +6,6 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <iostream>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "backend/doctor/trial_launch.h"
 #include "backend/privilege/default_state_directory.h"
 #include "rpc/base/log.h"
+#include "rpc/base/standard_streams.h"
 
 namespace stitchkit {
 namespace {
@@ -116,8 +116,8 @@ int runDoctor(const DoctorPlan& plan) {
     Leftovers leftovers(possiblePlaces(plan.privilege));
     findings = diagnose(gatherFacts(plan, leftovers));
   }
-  std::cout << (plan.json ? jsonReport(findings) : textReport(findings)) << std::flush;
-  return isolationWorks(findings) ? EXIT_SUCCESS : EXIT_FAILURE;
+  const bool told = writeStandardOutput(plan.json ? jsonReport(findings) : textReport(findings));
+  return told && isolationWorks(findings) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 }  // namespace stitchkit

@@ -241,6 +241,26 @@ TEST_CASE("root that stays root is warned of", "[doctor]") {
   CHECK(fs::is_empty(folder.path()));
 }
 
+TEST_CASE("a command that could not write what it has to say fails, and says so on stderr", "[doctor]") {
+  Surroundings where;
+  const ScratchFolder folder = folderFor(where);
+  fs::create_directory(folder / "empty");
+  const std::string program = sidecarBinary();
+  const std::string state = " --state-dir " + folder / "empty";
+  for (const std::string& command : {"doctor" + state, "doctor --json" + state, "gc" + state + " --json",
+                                     std::string("--version"), std::string("--help"), std::string("gc --help")}) {
+    for (const auto& [output, why] :
+         {std::pair{">/dev/full", "No space left on device"}, std::pair{">&-", "Bad file descriptor"}}) {
+      CAPTURE(command, output);
+      const auto result = runProgram({"/bin/sh", "-c", program + " " + command + " 2>&1 " + output});
+      CHECK(result.status.code == 1);
+      CHECK(result.output ==
+            std::string("stitchkit-sandbox: error: standard output could not be written: ") + why + "\n");
+    }
+  }
+  CHECK(runProgram({"/bin/sh", "-c", program + " --version <&- 2>&-"}).status.code == 0);
+}
+
 TEST_CASE("commands have options of their own", "[doctor]") {
   const auto run = [](Arguments arguments) {
     arguments.insert(arguments.begin(), sidecarBinary());
