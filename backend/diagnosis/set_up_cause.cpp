@@ -1,10 +1,18 @@
 #include "backend/diagnosis/set_up_cause.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <initializer_list>
 
 namespace stitchkit {
 namespace {
+
+// The longest path that a sidecar has below its state directory, about.
+constexpr std::size_t kPathBelow = 512;
 
 // What bubblewrap 0.3 to 0.11 says; strerror's words, since it is started without a locale.
 class Words {
@@ -135,6 +143,42 @@ std::optional<Cause> causeOfStorage(int error) {
       return Cause::kStateDirectoryFileSystem;
     default:
       return std::nullopt;
+  }
+}
+
+std::string firstUnsearchable(const std::string& path) {
+  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    std::string folder = path.substr(0, slash);
+    struct stat status {};
+    if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+      return "";
+    }
+    if (::faccessat(AT_FDCWD, folder.c_str(), X_OK, AT_EACCESS) != 0) {
+      return folder;
+    }
+    if (slash == std::string::npos) {
+      return "";
+    }
+  }
+}
+
+std::optional<Cause> causeOfStateDirectory(const std::string& path, int error) {
+  struct stat status {};
+  switch (error) {
+    case EACCES:
+      return firstUnsearchable(path).empty() ? Cause::kStateDirectoryNotWritable : Cause::kStateDirectoryNotSearchable;
+    case ENOENT:
+    case ENOTDIR:
+    case EEXIST:
+    case EINVAL:
+    case ELOOP:
+    case ENAMETOOLONG:
+      // Where it is there, the error is about something in it.
+      return path.size() < PATH_MAX - kPathBelow && ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)
+                 ? std::nullopt
+                 : std::optional(Cause::kStateDirectoryPath);
+    default:
+      return causeOfStorage(error);
   }
 }
 

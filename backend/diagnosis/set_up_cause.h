@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "backend/diagnosis/cause.h"
@@ -15,6 +16,13 @@ Cause causeOfSpawn(int error);
 
 /// What a failed operation on the state directory shows: an errno. nullopt when it shows nothing.
 std::optional<Cause> causeOfStorage(int error);
+
+/// Why a state directory, or what lies in it, could not be made, opened or written: `error` is what that gave. Looks at
+/// the folders of `path`. nullopt when that shows nothing about the directory.
+std::optional<Cause> causeOfStateDirectory(const std::string& path, int error);
+
+/// The folder on the way to `path` that this user may not search; "" for none.
+std::string firstUnsearchable(const std::string& path);
 
 /// The program ran and ended before the sandbox was ready. `words`: what it said on stderr. kSetUpFailed when nothing
 /// is known.

@@ -195,12 +195,10 @@ Finding checkStateDirectory(const DoctorFacts& facts) {
     return {kName, FindingStatus::kWarning, "not-tried", "not tried, for the sidecar would not start", ""};
   }
   const StateDirectoryFacts& state = *facts.stateDirectory;
-  if (!state.unsearchable.empty()) {
-    return problem(kName, Cause::kStateDirectoryNotSearchable, state.unsearchable);
-  }
   if (state.error != 0) {
-    const std::string how = state.path + ": " + state.failed + ": " + errnoName(state.error);
-    return problem(kName, causeOfStorage(state.error).value_or(Cause::kStateDirectoryNotWritable), how);
+    const std::string where = state.unsearchable.empty() ? state.path : state.unsearchable;
+    return problem(kName, state.cause.value_or(Cause::kStateDirectoryNotWritable),
+                   where + ": " + state.failed + ": " + errnoName(state.error));
   }
   if (!state.lacking.empty()) {
     return problem(kName, Cause::kStateDirectoryFileSystem, state.path + ": no " + joined(state.lacking));

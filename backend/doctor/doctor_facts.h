@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/diagnosis/cause.h"
 #include "backend/diagnosis/machine_facts.h"
 #include "backend/diagnosis/program_facts.h"
 #include "rpc/base/error.h"
@@ -43,9 +44,10 @@ struct NamespaceTrial {
 
 struct StateDirectoryFacts {
   std::string path;
-  int error = 0;             ///< errno of the first that failed: 0, EACCES, ENOSPC, ...
-  std::string failed;        ///< what that was
-  std::string unsearchable;  ///< the folder above it that the user may not search; "" for none
+  int error = 0;               ///< errno of the first that failed: 0, EACCES, ENOSPC, ...
+  std::string failed;          ///< what that was
+  std::optional<Cause> cause;  ///< of that, where it is known
+  std::string unsearchable;    ///< the folder above it that the user may not search; "" for none
   std::vector<std::string> lacking;
   bool noexec = false;
   std::uint64_t freeBytes = 0;  ///< for this user

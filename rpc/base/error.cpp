@@ -16,8 +16,7 @@ std::string errnoName(int number) {
 
 Error internalError(std::string publicMessage, std::string_view operation, int errnoNumber) {
   return Error(ErrorKind::kInternal, std::move(publicMessage))
-      .withPrivate(std::string(operation) + ": " + errnoName(errnoNumber))
-      .withErrno(errnoNumber);
+      .withPrivate(std::string(operation) + ": " + errnoName(errnoNumber));
 }
 
 Error pathError(std::string publicMessage, int errnoNumber) {

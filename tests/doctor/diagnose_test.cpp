@@ -226,11 +226,13 @@ TEST_CASE("the state directory", "[diagnose]") {
   }
   SECTION("full") {
     state.error = ENOSPC;
+    facts.stateDirectory->cause = Cause::kStateDirectoryFull;
     checkFailed(facts, "state-directory", "state-directory-full");
   }
   SECTION("out of reach") {
     state.error = EACCES;
     state.unsearchable = "/root";
+    facts.stateDirectory->cause = Cause::kStateDirectoryNotSearchable;
     checkFailed(facts, "state-directory", "state-directory-not-searchable", "/root");
   }
   SECTION("on a file system that lacks something") {

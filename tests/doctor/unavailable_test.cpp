@@ -76,6 +76,56 @@ TEST_CASE("over the wire: /proc is covered, the state directory noexec or full",
   checkUnavailable(folder, where, {"state-directory-full"});
 }
 
+TEST_CASE("over the wire: the state directory cannot be used, in the words of the doctor", "[unavailable]") {
+  Surroundings where;
+  where.user = ordinaryUser();
+  const ScratchFolder folder(where.user);
+  fs::create_directory(folder / "mounted");
+  fs::permissions(folder / "mounted", fs::perms::all);
+  writeFile(folder / "file", "x");
+  const std::string up = "/../../../../..";
+  const Json prewarm{{"method", "backend.prewarm"}, {"params", {{"template", "t"}}}};
+  const auto check = [&](const std::string& state, const std::string& reason) {
+    where.state = state;
+    const Json found = checkOf(doctorReport(folder, where), "state-directory");
+    CAPTURE(state);
+    CHECK(found["cause"] == reason);
+    checkUnavailable(folder, where, {reason});
+    for (const Json& request : {kCreate, prewarm}) {
+      const Json error = converse(folder, where, {request})[0]["error"];
+      CHECK(error["data"].value("reason", "") == reason);
+      CHECK(error["data"]["hint"] == found["hint"]);
+    }
+  };
+  check("/file", "state-directory-path");
+  check("/file/state", "state-directory-path");
+  check(up + "/dev/null", "state-directory-path");
+  check(up + "/proc/brk", "state-directory-path");
+  check('/' + std::string(300, 'n'), "state-directory-path");
+  where.wrapper = surroundings({"--read-only", folder / "mounted"});
+  check("/mounted/deep/state", "state-directory-not-writable");
+  where.wrapper = {};
+  if (::geteuid() != 0) {
+    WARN("only root can make a folder that an ordinary user cannot search");
+    return;
+  }
+  check("/../../root/state", "state-directory-not-searchable");
+  fs::create_directory(folder / "roots");
+  check("/roots/state", "state-directory-not-writable");
+}
+
+TEST_CASE("over the wire: the state directory becomes read-only after a session was made in it", "[unavailable]") {
+  Surroundings where;
+  where.user = ordinaryUser();
+  where.state = "/mounted/state";
+  const ScratchFolder folder(where.user);
+  fs::create_directory(folder / "mounted");
+  fs::permissions(folder / "mounted", fs::perms::all);
+  REQUIRE(converse(folder, where, {kCreate})[0].contains("result"));
+  where.wrapper = surroundings({"--write-protect", folder / "mounted"});
+  checkUnavailable(folder, where, {"state-directory-not-writable"});
+}
+
 TEST_CASE("a command and a probe of a session whose bubblewrap went away say the same", "[unavailable]") {
   const ScratchFolder folder;
   fs::copy_file("/usr/bin/bwrap", folder / "bwrap");
