@@ -63,6 +63,17 @@ bool isAboutDirectory(const Error& error) {
   return error.reason.starts_with("state-directory-");
 }
 
+Finding checkLimits(const DoctorFacts& facts) {
+  constexpr const char* kName = "limits";
+  if (facts.limits.cause) {
+    return problem(kName, *facts.limits.cause, facts.limits.detail);
+  }
+  if (const auto cause = launchCause(facts, Cause::kOpenFilesLimited, Cause::kProcessesLimited)) {
+    return problem(kName, *cause);
+  }
+  return fine(kName, "files and processes enough for a launch");
+}
+
 Finding checkUser(const DoctorFacts& facts) {
   const UserFacts& user = facts.user;
   if (user.error && !isAboutDirectory(*user.error)) {
@@ -140,6 +151,11 @@ Cause causeOfTrial(const NamespaceTrial& trial, const MachineFacts& machine) {
     case ENOSPC:
     case EUSERS:
       return Cause::kUserNamespacesLimited;
+    case EAGAIN:
+      return Cause::kProcessesLimited;
+    case EMFILE:
+    case ENFILE:
+      return Cause::kOpenFilesLimited;
     case EINVAL:
     case ENOSYS:
       return Cause::kUserNamespacesDisabled;
@@ -248,8 +264,18 @@ Finding checkLaunch(const DoctorFacts& facts) {
 }  // namespace
 
 std::vector<Finding> diagnose(const DoctorFacts& facts) {
-  return {checkUser(facts), checkBubblewrap(facts),     checkKernel(facts),  checkNamespaces(facts),
-          checkProc(facts), checkStateDirectory(facts), checkCgroups(facts), checkLaunch(facts)};
+  if (facts.limits.cause) {
+    // What else would be seen then, would be seen for want of files and processes.
+    std::vector<Finding> findings{checkLimits(facts)};
+    for (const char* name : {"user", "bubblewrap", "kernel", "namespaces", "proc", "state-directory", "cgroups"}) {
+      findings.push_back({name, FindingStatus::kWarning, "not-tried", "not tried: see limits", ""});
+    }
+    findings.push_back(checkLaunch(facts));
+    return findings;
+  }
+  return {checkLimits(facts),         checkUser(facts),       checkBubblewrap(facts),
+          checkKernel(facts),         checkNamespaces(facts), checkProc(facts),
+          checkStateDirectory(facts), checkCgroups(facts),    checkLaunch(facts)};
 }
 
 }  // namespace stitchkit

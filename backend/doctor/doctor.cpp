@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "backend/doctor/diagnose.h"
 #include "backend/doctor/kernel_facts.h"
 #include "backend/doctor/leftovers.h"
+#include "backend/doctor/limit_facts.h"
 #include "backend/doctor/namespace_trial.h"
 #include "backend/doctor/report.h"
 #include "backend/doctor/state_directory_facts.h"
@@ -45,21 +47,27 @@ CgroupFacts factsOf(const CgroupDelegation& delegation) {
   return facts;
 }
 
-// Facts that need no rights come first: giving up root may fail halfway.
-DoctorFacts gatherFacts(DoctorPlan plan, Leftovers& leftovers) {
-  DoctorFacts facts;
+// What limits a launch first: without that, other facts are not what they seem. Then facts that need no rights: giving
+// up root may fail halfway.
+void gatherFacts(DoctorPlan plan, Leftovers& leftovers, DoctorFacts& facts) {
   facts.user.startedByRoot = ::geteuid() == 0;
   facts.machine = readMachineFacts();
   facts.kernel = readKernelFacts();
   plan.privilege.beforeDrop = [&leftovers] { leftovers.guard(); };
   Result<Privilege> privilege = settlePrivilege(plan.privilege);
+  if (privilege) {
+    privilege->steward.dismiss();
+    facts.limits = tryProcesses();
+    if (facts.limits.cause) {
+      return;
+    }
+  }
   facts.bubblewrap = readBubblewrapFacts(plan.bubblewrap, privilege.has_value());
   facts.namespaces = tryNamespaces();
   if (!privilege) {
     facts.user.error = std::move(privilege).error();
-    return facts;
+    return;
   }
-  privilege->steward.dismiss();
   facts.user.staysRoot = privilege->stayedRoot;
   facts.user.name = userName();
   facts.cgroups = factsOf(*privilege->cgroups);
@@ -68,7 +76,6 @@ DoctorFacts gatherFacts(DoctorPlan plan, Leftovers& leftovers) {
   if (facts.stateDirectory->error == 0) {
     facts.launch = tryLaunch({privilege->stateDirectory, plan.bubblewrap, privilege->stayedRoot, privilege->cgroups});
   }
-  return facts;
 }
 
 const char* variable(const char* name) {
@@ -111,11 +118,18 @@ int runDoctor(const DoctorPlan& plan) {
   std::ignore = std::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   setLogLevel(LogLevel::kError);
-  std::vector<Finding> findings;
-  {
-    Leftovers leftovers(possiblePlaces(plan.privilege));
-    findings = diagnose(gatherFacts(plan, leftovers));
+  raiseOpenFilesLimit();
+  DoctorFacts facts;
+  try {
+    facts.limits = tryOpenFiles();
+    if (!facts.limits.cause) {
+      Leftovers leftovers(possiblePlaces(plan.privilege));
+      gatherFacts(plan, leftovers, facts);
+    }
+  } catch (const std::exception&) {
+    facts.launch = LaunchTrial{thrownError(), 0};
   }
+  const std::vector<Finding> findings = diagnose(facts);
   const bool told = writeStandardOutput(plan.json ? jsonReport(findings) : textReport(findings));
   return told && isolationWorks(findings) ? EXIT_SUCCESS : EXIT_FAILURE;
 }

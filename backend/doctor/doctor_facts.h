@@ -21,6 +21,12 @@ struct UserFacts {
   std::optional<Error> error;  ///< root could not be given up, or the state directory not be handed over
 };
 
+/// Of what this process was started with, as far as it is too little for a launch.
+struct LimitFacts {
+  std::optional<Cause> cause;
+  std::string detail;
+};
+
 struct BubblewrapFacts {
   std::string path;
   ProgramFacts file;
@@ -68,6 +74,7 @@ struct LaunchTrial {
 };
 
 struct DoctorFacts {
+  LimitFacts limits;  ///< with a cause: nothing else was tried
   UserFacts user;
   MachineFacts machine;
   BubblewrapFacts bubblewrap;

@@ -17,6 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Runs nothing else.
+constexpr uid_t kLonelyUid = 34567;
+
 bool isRoot() {
   return ::geteuid() == 0;
 }
@@ -243,6 +246,33 @@ TEST_CASE("the state directory's path leads nowhere, whoever starts it", "[docto
       CHECK(check["hint"] == textOf(Cause::kStateDirectoryPath).hint);
       CHECK(checkOf(report, "user")["status"] == "ok");
     }
+  }
+}
+
+TEST_CASE("files or processes are too few", "[doctor]") {
+  Surroundings where;
+  const ScratchFolder folder(isRoot() ? std::optional<uid_t>(kLonelyUid) : std::nullopt);
+  where.user = isRoot() ? std::optional<uid_t>(kLonelyUid) : std::nullopt;
+  for (const int number : {6, 8, 12, 16, 24, 40, 60}) {
+    CAPTURE(number);
+    where.wrapper = {"/usr/bin/prlimit", "--nofile=" + std::to_string(number)};
+    checkFails(folder, where, {"limits"}, {"open-files-limited"});
+    if (isRoot()) {
+      Surroundings root = where;
+      root.user.reset();
+      checkFails(folder, root, {"limits"}, {"open-files-limited"});
+    }
+  }
+  where.wrapper = {"/usr/bin/prlimit", "--nofile=24:1024"};  // raised, as serve does it
+  CHECK(doctorReport(folder, where)["ok"] == true);
+  if (!isRoot()) {
+    WARN("only root has a user that runs nothing else");
+    return;
+  }
+  for (const int number : {1, 2, 4, 6, 8, 10, 12}) {
+    CAPTURE(number);
+    where.wrapper = {"/usr/bin/prlimit", "--nproc=" + std::to_string(number)};
+    checkFails(folder, where, {"limits"}, {"processes-limited"});
   }
 }
 

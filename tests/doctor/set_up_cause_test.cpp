@@ -92,6 +92,10 @@ TEST_CASE("what the guest is lent", "[words]") {
   CHECK(causeName("bwrap: Can't find source path /x/y: No such file or directory\n") == "state-directory-changed");
 }
 
+TEST_CASE("a namespace that is no process's for want of processes", "[words]") {
+  CHECK(causeName("bwrap: Creating new namespace failed: Resource temporarily unavailable\n") == "processes-limited");
+}
+
 TEST_CASE("a program that cannot be started", "[words]") {
   const auto name = [](int error) { return std::string(textOf(causeOfSpawn(error)).name); };
   CHECK(name(ENOENT) == "bwrap-missing");
