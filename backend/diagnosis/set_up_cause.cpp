@@ -49,6 +49,18 @@ std::optional<Cause> ofProgram(const Words& words, const ProgramFacts& program) 
   return std::nullopt;
 }
 
+// Something that prints its version whatever it is asked for.
+bool tellsOldVersion(std::string_view words) {
+  while (!words.empty()) {
+    const std::size_t end = words.find('\n');
+    if (const auto version = parseBubblewrapVersion(words.substr(0, end)); version && *version < kOldestBubblewrap) {
+      return true;
+    }
+    words = end == std::string_view::npos ? std::string_view() : words.substr(end + 1);
+  }
+  return false;
+}
+
 std::optional<Cause> ofNamespaces(const Words& words, const MachineFacts& machine) {
   // Two wordings: 0.4 has "creating new".
   if (words.holdOne({"No permissions to create new namespace", "No permissions to creating new namespace"})) {
@@ -128,6 +140,11 @@ Cause causeOfSpawn(int error) {
   }
 }
 
+Cause causeOfSpawn(int error, const ProgramFacts& program) {
+  const Cause cause = causeOfSpawn(error);
+  return cause == Cause::kBubblewrapMissing && program.error == 0 ? Cause::kBubblewrapUnknown : cause;
+}
+
 std::optional<Cause> causeOfStorage(int error) {
   switch (error) {
     case EACCES:
@@ -204,6 +221,9 @@ Cause causeOfSetUp(std::string_view words, const MachineFacts& machine, const Pr
   }
   if (said.hold("Resource temporarily unavailable")) {
     return Cause::kProcessesLimited;
+  }
+  if (tellsOldVersion(words)) {
+    return Cause::kBubblewrapTooOld;
   }
   // Bubblewrap begins each line of its own with its name.
   return said.hold("bwrap: ") ? Cause::kSetUpFailed : Cause::kBubblewrapUnknown;

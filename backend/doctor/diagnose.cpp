@@ -10,7 +10,6 @@
 namespace stitchkit {
 namespace {
 
-constexpr std::array<int, 3> kOldestBubblewrap{0, 8, 0};
 constexpr std::uint64_t kLittleRoomBytes = 64UL * 1024 * 1024;
 
 std::string inBrackets(const std::string& detail) {
@@ -92,7 +91,7 @@ Finding checkBubblewrap(const DoctorFacts& facts) {
     return fine(kName, program.answer + inBrackets(program.path));
   }
   if (program.file.error != 0) {
-    return problem(kName, causeOfSpawn(program.file.error), program.path);
+    return problem(kName, causeOfSpawn(program.file.error, program.file), program.path);
   }
   if (program.asked && !program.version) {
     return problem(kName, Cause::kBubblewrapUnknown,

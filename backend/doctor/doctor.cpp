@@ -116,6 +116,7 @@ std::vector<std::string> possiblePlaces(const PrivilegePlan& plan) {
 
 int runDoctor(const DoctorPlan& plan) {
   std::ignore = std::signal(SIGPIPE, SIG_IGN);
+  std::ignore = std::signal(SIGXFSZ, SIG_IGN);  // told as a failure to write
   ::umask(022);
   setLogLevel(LogLevel::kError);
   raiseOpenFilesLimit();

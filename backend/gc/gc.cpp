@@ -149,6 +149,7 @@ std::optional<std::chrono::seconds> parseAge(std::string_view text) {
 
 int runGc(const GcPlan& plan) {
   std::ignore = std::signal(SIGPIPE, SIG_IGN);
+  std::ignore = std::signal(SIGXFSZ, SIG_IGN);  // told as a failure to write
   ::umask(022);
   setLogLevel(LogLevel::kWarning);
   Printer printer(plan);

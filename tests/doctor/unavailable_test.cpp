@@ -40,6 +40,30 @@ TEST_CASE("over the wire: bubblewrap is missing, too old, something else", "[una
   checkUnavailable(folder, where, {"bwrap-unknown"});
 }
 
+TEST_CASE("one cause for what is wrong with bubblewrap, in each check and over the wire", "[unavailable]") {
+  Surroundings where;
+  const ScratchFolder folder;
+  const auto check = [&](const std::string& text, mode_t mode, const std::string& cause) {
+    CAPTURE(text);
+    const std::string path = folder / "fake";
+    writeFile(path, text, mode);
+    where.options = {"--bwrap", path};
+    const Json report = doctorReport(folder, where);
+    CHECK(checkOf(report, "bubblewrap")["cause"] == cause);
+    CHECK(checkOf(report, "launch")["cause"] == cause);
+    checkUnavailable(folder, where, {cause});
+    fs::remove(path);
+  };
+  check("#!/nonexistent/shell\n", 0755, "bwrap-unknown");
+  check("#!/bin/sh\necho bubblewrap 0.4.0\n", 0755, "bwrap-too-old");
+  check("#!/bin/sh\necho bubblewrap 0.4.0 >&2\nexit 1\n", 0755, "bwrap-too-old");
+  check("#!/bin/sh\necho bubblewrap 0.9.0\n", 0755, "bwrap-unknown");
+  check("#!/bin/sh\necho hello\n", 0755, "bwrap-unknown");
+  check("neither a script nor a program\n", 0755, "bwrap-unknown");
+  check("", 0755, "bwrap-unknown");
+  check("#!/bin/sh\n", 0644, "bwrap-not-executable");
+}
+
 TEST_CASE("over the wire: bubblewrap is setuid", "[unavailable]") {
   if (::geteuid() != 0) {
     WARN("only root can make a file of another user's");
