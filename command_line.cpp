@@ -231,7 +231,8 @@ constexpr CommandEntry kCommands[] = {
      "status is ok, warning or failed; cause is a stable word, that of reason in SANDBOX_UNAVAILABLE.\n",
      addDoctorOptions, readDoctor},
     {"gc",
-     "Removes from the state directory what nobody will use again: what killed sidecars left half done, and artifacts\n"
+     "Removes from the state directory what nobody will use again: what killed sidecars and doctors left, and "
+     "artifacts\n"
      "of no session; with --older-than also sessions that have been neither attached nor stopped for so long. It may "
      "run\n"
      "beside sidecars: a session with an owner is never touched, nor one with a lease of another program, and one "

@@ -27,6 +27,7 @@
 #include "command_line.h"
 #include "rpc/asio_loop.h"
 #include "rpc/base/log.h"
+#include "rpc/base/standard_streams.h"
 #include "rpc/heap_trimmer.h"
 #include "rpc/host_requests.h"
 #include "rpc/peer.h"
@@ -322,13 +323,13 @@ int main(int argc, char** argv) {
   if (const auto* command = std::get_if<stitchkit::ServeCommand>(&asked.command)) {
     return stitchkit::serve(*command);
   }
+  stitchkit::holdStandardStreams();
   if (const auto* plan = std::get_if<stitchkit::DoctorPlan>(&asked.command)) {
     return stitchkit::runDoctor(*plan);
   }
   if (const auto* plan = std::get_if<stitchkit::GcPlan>(&asked.command)) {
     return stitchkit::runGc(*plan);
   }
-  std::cout << asked.standardOutput;
   std::cerr << asked.standardError;
-  return asked.exitCode;
+  return stitchkit::writeStandardOutput(asked.standardOutput) ? asked.exitCode : EXIT_FAILURE;
 }

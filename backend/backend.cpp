@@ -64,6 +64,15 @@ std::vector<SessionHandle*> latest(std::vector<SessionHandle*> handles) {
   return handles;
 }
 
+// The storage of a session that is not there yet: its failure is the state directory's, in the words of the doctor.
+Error judgeStorage(const std::string& stateDirectory, Error error) {
+  const auto cause = error.kind == ErrorKind::kInternal && error.errnoNumber != 0
+                         ? causeOfStateDirectory(stateDirectory, error.errnoNumber)
+                         : std::nullopt;
+  return cause ? unavailableBecause(error.message, *cause).withPrivate(std::move(error.privateDetail))
+               : std::move(error);
+}
+
 }  // namespace
 
 // One backend.create on its way: staged on a worker, proven on the loop, published on a worker.
@@ -153,7 +162,7 @@ void Backend::prewarm(TemplateParams params, const std::shared_ptr<Cancellation>
       [&services = **services, params = std::move(params), token = cancellation->token()]() -> Result<PrewarmResult> {
         auto made = services.templates.prewarm(params.name, params.files, token);
         if (!made) {
-          return std::move(made).error();
+          return judgeStorage(services.config.stateDirectory, std::move(made).error());
         }
         return PrewarmResult{made->reused, std::move(made->templateKey)};
       },
@@ -229,7 +238,7 @@ void Backend::stageSession(const std::shared_ptr<Creation>& creation) {
       [services = services_.get(), creation]() -> Result<Staged> {
         auto session = stage(*services, creation->params, creation->cancellation->token());
         if (!session) {
-          return std::move(session).error();
+          return judgeStorage(services->config.stateDirectory, std::move(session).error());
         }
         auto cgroup = makeCgroup(*services, **session, creation->params.resources.session);
         if (!cgroup) {
@@ -279,7 +288,7 @@ void Backend::publishSession(const std::shared_ptr<Creation>& creation) {
       Workers::Kind::kInternal, 0,
       [services = services_.get(), creation]() -> Result<Profile> {
         if (Result<void> published = creation->session->publish(); !published) {
-          return std::move(published).error();
+          return judgeStorage(services->config.stateDirectory, std::move(published).error());
         }
         return makeProfile(*services, *creation->session, creation->params.network, creation->params.resources,
                            creation->cgroup);

@@ -30,6 +30,7 @@ enum class Cause : std::uint8_t {
   kKernelTooOld,
   kSeccompUnavailable,
   // The state directory
+  kStateDirectoryPath,
   kStateDirectoryNotSearchable,
   kStateDirectoryNotWritable,
   kStateDirectoryFull,

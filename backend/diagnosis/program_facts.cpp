@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <system_error>
 
 namespace stitchkit {
 
@@ -24,6 +26,29 @@ ProgramFacts lookAtProgram(const std::string& path) {
   facts.setuid = (status.st_mode & S_ISUID) != 0;
   facts.capabilities = ::getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
   return facts;
+}
+
+std::optional<std::array<int, 3>> parseBubblewrapVersion(std::string_view line) {
+  constexpr std::string_view kName = "bubblewrap ";
+  if (!line.starts_with(kName)) {
+    return std::nullopt;
+  }
+  std::array<int, 3> version{};
+  const char* at = line.data() + kName.size();
+  const char* const end = line.data() + line.size();
+  std::size_t parts = 0;
+  for (int& part : version) {
+    const auto [rest, failure] = std::from_chars(at, end, part);
+    if (failure != std::errc()) {
+      break;
+    }
+    ++parts;
+    if (rest == end || *rest != '.') {
+      break;
+    }
+    at = rest + 1;
+  }
+  return parts >= 2 ? std::optional(version) : std::nullopt;
 }
 
 }  // namespace stitchkit

@@ -1,10 +1,18 @@
 #include "backend/diagnosis/set_up_cause.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <initializer_list>
 
 namespace stitchkit {
 namespace {
+
+// The longest path that a sidecar has below its state directory, about.
+constexpr std::size_t kPathBelow = 512;
 
 // What bubblewrap 0.3 to 0.11 says; strerror's words, since it is started without a locale.
 class Words {
@@ -41,6 +49,18 @@ std::optional<Cause> ofProgram(const Words& words, const ProgramFacts& program) 
   return std::nullopt;
 }
 
+// Something that prints its version whatever it is asked for.
+bool tellsOldVersion(std::string_view words) {
+  while (!words.empty()) {
+    const std::size_t end = words.find('\n');
+    if (const auto version = parseBubblewrapVersion(words.substr(0, end)); version && *version < kOldestBubblewrap) {
+      return true;
+    }
+    words = end == std::string_view::npos ? std::string_view() : words.substr(end + 1);
+  }
+  return false;
+}
+
 std::optional<Cause> ofNamespaces(const Words& words, const MachineFacts& machine) {
   // Two wordings: 0.4 has "creating new".
   if (words.holdOne({"No permissions to create new namespace", "No permissions to creating new namespace"})) {
@@ -48,6 +68,9 @@ std::optional<Cause> ofNamespaces(const Words& words, const MachineFacts& machin
   }
   if (words.hold("does not support user namespaces")) {
     return Cause::kUserNamespacesDisabled;
+  }
+  if (words.hold("Creating new namespace failed") && words.hold("Resource temporarily unavailable")) {
+    return Cause::kProcessesLimited;
   }
   if (words.hold("Creating new namespace failed")) {
     if (words.hold("Resource temporarily unavailable")) {
@@ -117,6 +140,11 @@ Cause causeOfSpawn(int error) {
   }
 }
 
+Cause causeOfSpawn(int error, const ProgramFacts& program) {
+  const Cause cause = causeOfSpawn(error);
+  return cause == Cause::kBubblewrapMissing && program.error == 0 ? Cause::kBubblewrapUnknown : cause;
+}
+
 std::optional<Cause> causeOfStorage(int error) {
   switch (error) {
     case EACCES:
@@ -135,6 +163,42 @@ std::optional<Cause> causeOfStorage(int error) {
       return Cause::kStateDirectoryFileSystem;
     default:
       return std::nullopt;
+  }
+}
+
+std::string firstUnsearchable(const std::string& path) {
+  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    std::string folder = path.substr(0, slash);
+    struct stat status {};
+    if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+      return "";
+    }
+    if (::faccessat(AT_FDCWD, folder.c_str(), X_OK, AT_EACCESS) != 0) {
+      return folder;
+    }
+    if (slash == std::string::npos) {
+      return "";
+    }
+  }
+}
+
+std::optional<Cause> causeOfStateDirectory(const std::string& path, int error) {
+  struct stat status {};
+  switch (error) {
+    case EACCES:
+      return firstUnsearchable(path).empty() ? Cause::kStateDirectoryNotWritable : Cause::kStateDirectoryNotSearchable;
+    case ENOENT:
+    case ENOTDIR:
+    case EEXIST:
+    case EINVAL:
+    case ELOOP:
+    case ENAMETOOLONG:
+      // Where it is there, the error is about something in it.
+      return path.size() < PATH_MAX - kPathBelow && ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)
+                 ? std::nullopt
+                 : std::optional(Cause::kStateDirectoryPath);
+    default:
+      return causeOfStorage(error);
   }
 }
 
@@ -157,6 +221,9 @@ Cause causeOfSetUp(std::string_view words, const MachineFacts& machine, const Pr
   }
   if (said.hold("Resource temporarily unavailable")) {
     return Cause::kProcessesLimited;
+  }
+  if (tellsOldVersion(words)) {
+    return Cause::kBubblewrapTooOld;
   }
   // Bubblewrap begins each line of its own with its name.
   return said.hold("bwrap: ") ? Cause::kSetUpFailed : Cause::kBubblewrapUnknown;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <string_view>
 #include <system_error>
@@ -82,29 +81,6 @@ std::string askVersion(const std::string& path) {
 }
 
 }  // namespace
-
-std::optional<std::array<int, 3>> parseBubblewrapVersion(const std::string& line) {
-  constexpr std::string_view kName = "bubblewrap ";
-  if (!line.starts_with(kName)) {
-    return std::nullopt;
-  }
-  std::array<int, 3> version{};
-  const char* at = line.data() + kName.size();
-  const char* const end = line.data() + line.size();
-  std::size_t parts = 0;
-  for (int& part : version) {
-    const auto [rest, failure] = std::from_chars(at, end, part);
-    if (failure != std::errc()) {
-      break;
-    }
-    ++parts;
-    if (rest == end || *rest != '.') {
-      break;
-    }
-    at = rest + 1;
-  }
-  return parts >= 2 ? std::optional(version) : std::nullopt;
-}
 
 BubblewrapFacts readBubblewrapFacts(const std::string& path, bool run) {
   BubblewrapFacts facts;

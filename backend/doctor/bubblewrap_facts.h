@@ -8,7 +8,4 @@ namespace stitchkit {
 /// ends whatever it has started.
 BubblewrapFacts readBubblewrapFacts(const std::string& path, bool run);
 
-/// "bubblewrap 0.8.0"; nullopt for any other text.
-std::optional<std::array<int, 3>> parseBubblewrapVersion(const std::string& line);
-
 }  // namespace stitchkit

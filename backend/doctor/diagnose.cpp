@@ -10,7 +10,6 @@
 namespace stitchkit {
 namespace {
 
-constexpr std::array<int, 3> kOldestBubblewrap{0, 8, 0};
 constexpr std::uint64_t kLittleRoomBytes = 64UL * 1024 * 1024;
 
 std::string inBrackets(const std::string& detail) {
@@ -63,6 +62,17 @@ bool isAboutDirectory(const Error& error) {
   return error.reason.starts_with("state-directory-");
 }
 
+Finding checkLimits(const DoctorFacts& facts) {
+  constexpr const char* kName = "limits";
+  if (facts.limits.cause) {
+    return problem(kName, *facts.limits.cause, facts.limits.detail);
+  }
+  if (const auto cause = launchCause(facts, Cause::kOpenFilesLimited, Cause::kProcessesLimited)) {
+    return problem(kName, *cause);
+  }
+  return fine(kName, "files and processes enough for a launch");
+}
+
 Finding checkUser(const DoctorFacts& facts) {
   const UserFacts& user = facts.user;
   if (user.error && !isAboutDirectory(*user.error)) {
@@ -81,7 +91,7 @@ Finding checkBubblewrap(const DoctorFacts& facts) {
     return fine(kName, program.answer + inBrackets(program.path));
   }
   if (program.file.error != 0) {
-    return problem(kName, causeOfSpawn(program.file.error), program.path);
+    return problem(kName, causeOfSpawn(program.file.error, program.file), program.path);
   }
   if (program.asked && !program.version) {
     return problem(kName, Cause::kBubblewrapUnknown,
@@ -140,6 +150,11 @@ Cause causeOfTrial(const NamespaceTrial& trial, const MachineFacts& machine) {
     case ENOSPC:
     case EUSERS:
       return Cause::kUserNamespacesLimited;
+    case EAGAIN:
+      return Cause::kProcessesLimited;
+    case EMFILE:
+    case ENFILE:
+      return Cause::kOpenFilesLimited;
     case EINVAL:
     case ENOSYS:
       return Cause::kUserNamespacesDisabled;
@@ -195,12 +210,10 @@ Finding checkStateDirectory(const DoctorFacts& facts) {
     return {kName, FindingStatus::kWarning, "not-tried", "not tried, for the sidecar would not start", ""};
   }
   const StateDirectoryFacts& state = *facts.stateDirectory;
-  if (!state.unsearchable.empty()) {
-    return problem(kName, Cause::kStateDirectoryNotSearchable, state.unsearchable);
-  }
   if (state.error != 0) {
-    const std::string how = state.path + ": " + state.failed + ": " + errnoName(state.error);
-    return problem(kName, causeOfStorage(state.error).value_or(Cause::kStateDirectoryNotWritable), how);
+    const std::string where = state.unsearchable.empty() ? state.path : state.unsearchable;
+    return problem(kName, state.cause.value_or(Cause::kStateDirectoryNotWritable),
+                   where + ": " + state.failed + ": " + errnoName(state.error));
   }
   if (!state.lacking.empty()) {
     return problem(kName, Cause::kStateDirectoryFileSystem, state.path + ": no " + joined(state.lacking));
@@ -250,8 +263,18 @@ Finding checkLaunch(const DoctorFacts& facts) {
 }  // namespace
 
 std::vector<Finding> diagnose(const DoctorFacts& facts) {
-  return {checkUser(facts), checkBubblewrap(facts),     checkKernel(facts),  checkNamespaces(facts),
-          checkProc(facts), checkStateDirectory(facts), checkCgroups(facts), checkLaunch(facts)};
+  if (facts.limits.cause) {
+    // What else would be seen then, would be seen for want of files and processes.
+    std::vector<Finding> findings{checkLimits(facts)};
+    for (const char* name : {"user", "bubblewrap", "kernel", "namespaces", "proc", "state-directory", "cgroups"}) {
+      findings.push_back({name, FindingStatus::kWarning, "not-tried", "not tried: see limits", ""});
+    }
+    findings.push_back(checkLaunch(facts));
+    return findings;
+  }
+  return {checkLimits(facts),         checkUser(facts),       checkBubblewrap(facts),
+          checkKernel(facts),         checkNamespaces(facts), checkProc(facts),
+          checkStateDirectory(facts), checkCgroups(facts),    checkLaunch(facts)};
 }
 
 }  // namespace stitchkit

@@ -8,7 +8,7 @@
 
 namespace stitchkit {
 
-/// One finding a check, always the same checks in the same order: user, bubblewrap, kernel, namespaces, proc,
+/// One finding a check, always the same checks in the same order: limits, user, bubblewrap, kernel, namespaces, proc,
 /// state-directory, cgroups, launch. Pure. A launch that worked is believed whatever else the facts seem to say.
 std::vector<Finding> diagnose(const DoctorFacts& facts);
 

@@ -6,7 +6,7 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <iostream>
+#include <exception>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -15,12 +15,14 @@
 #include "backend/doctor/diagnose.h"
 #include "backend/doctor/kernel_facts.h"
 #include "backend/doctor/leftovers.h"
+#include "backend/doctor/limit_facts.h"
 #include "backend/doctor/namespace_trial.h"
 #include "backend/doctor/report.h"
 #include "backend/doctor/state_directory_facts.h"
 #include "backend/doctor/trial_launch.h"
 #include "backend/privilege/default_state_directory.h"
 #include "rpc/base/log.h"
+#include "rpc/base/standard_streams.h"
 
 namespace stitchkit {
 namespace {
@@ -45,29 +47,35 @@ CgroupFacts factsOf(const CgroupDelegation& delegation) {
   return facts;
 }
 
-// Facts that need no rights come first: giving up root may fail halfway.
-DoctorFacts gatherFacts(DoctorPlan plan, Leftovers& leftovers) {
-  DoctorFacts facts;
+// What limits a launch first: without that, other facts are not what they seem. Then facts that need no rights: giving
+// up root may fail halfway.
+void gatherFacts(DoctorPlan plan, Leftovers& leftovers, DoctorFacts& facts) {
   facts.user.startedByRoot = ::geteuid() == 0;
   facts.machine = readMachineFacts();
   facts.kernel = readKernelFacts();
   plan.privilege.beforeDrop = [&leftovers] { leftovers.guard(); };
   Result<Privilege> privilege = settlePrivilege(plan.privilege);
+  if (privilege) {
+    privilege->steward.dismiss();
+    facts.limits = tryProcesses();
+    if (facts.limits.cause) {
+      return;
+    }
+  }
   facts.bubblewrap = readBubblewrapFacts(plan.bubblewrap, privilege.has_value());
   facts.namespaces = tryNamespaces();
   if (!privilege) {
     facts.user.error = std::move(privilege).error();
-    return facts;
+    return;
   }
-  privilege->steward.dismiss();
   facts.user.staysRoot = privilege->stayedRoot;
   facts.user.name = userName();
   facts.cgroups = factsOf(*privilege->cgroups);
+  leftovers.guardTrials(privilege->stateDirectory);
   facts.stateDirectory = tryStateDirectory(privilege->stateDirectory);
   if (facts.stateDirectory->error == 0) {
     facts.launch = tryLaunch({privilege->stateDirectory, plan.bubblewrap, privilege->stayedRoot, privilege->cgroups});
   }
-  return facts;
 }
 
 const char* variable(const char* name) {
@@ -75,7 +83,13 @@ const char* variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// Every directory that settlePrivilege may make.
+// What lies deeper comes first, so that it is out of the way.
+void addStatePlace(std::vector<std::string>& places, const std::string& directory) {
+  places.push_back(directory + "/support");
+  places.push_back(directory);
+}
+
+// Every directory that settlePrivilege and the trials may make.
 std::vector<std::string> possiblePlaces(const PrivilegePlan& plan) {
   CgroupRequest cgroups = plan.cgroups;
   if (::geteuid() == 0 && !plan.allowRoot) {
@@ -85,14 +99,14 @@ std::vector<std::string> possiblePlaces(const PrivilegePlan& plan) {
   }
   std::vector<std::string> places = delegatedDirectories(cgroups);
   if (plan.stateDirectory) {
-    places.push_back(*plan.stateDirectory);
+    addStatePlace(places, *plan.stateDirectory);
     return places;
   }
   for (const bool reachable : {true, false}) {
     const auto choice = chooseStateDirectory(
         {variable("XDG_STATE_HOME"), variable("HOME"), [reachable](const std::string&) { return reachable; }});
     if (choice) {
-      places.push_back(choice->path);
+      addStatePlace(places, choice->path);
     }
   }
   return places;
@@ -102,15 +116,23 @@ std::vector<std::string> possiblePlaces(const PrivilegePlan& plan) {
 
 int runDoctor(const DoctorPlan& plan) {
   std::ignore = std::signal(SIGPIPE, SIG_IGN);
+  std::ignore = std::signal(SIGXFSZ, SIG_IGN);  // told as a failure to write
   ::umask(022);
   setLogLevel(LogLevel::kError);
-  std::vector<Finding> findings;
-  {
-    Leftovers leftovers(possiblePlaces(plan.privilege));
-    findings = diagnose(gatherFacts(plan, leftovers));
+  raiseOpenFilesLimit();
+  DoctorFacts facts;
+  try {
+    facts.limits = tryOpenFiles();
+    if (!facts.limits.cause) {
+      Leftovers leftovers(possiblePlaces(plan.privilege));
+      gatherFacts(plan, leftovers, facts);
+    }
+  } catch (const std::exception&) {
+    facts.launch = LaunchTrial{thrownError(), 0};
   }
-  std::cout << (plan.json ? jsonReport(findings) : textReport(findings)) << std::flush;
-  return isolationWorks(findings) ? EXIT_SUCCESS : EXIT_FAILURE;
+  const std::vector<Finding> findings = diagnose(facts);
+  const bool told = writeStandardOutput(plan.json ? jsonReport(findings) : textReport(findings));
+  return told && isolationWorks(findings) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 }  // namespace stitchkit

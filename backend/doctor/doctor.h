@@ -13,7 +13,8 @@ struct DoctorPlan {
   bool json = false;
 };
 
-/// Prints a report on stdout: 0 when isolation works, 1 when it does not. Call it from main, before any thread exists.
+/// Prints a report on stdout: 0 when isolation works, 1 when it does not, or when the report could not be written. Call
+/// it from main, before any thread exists.
 ///
 /// It becomes the user that `serve` would become, by the same steps, and makes and removes a session as `serve` would.
 /// What it makes is gone afterwards, the state directory too when that was missing. What `serve` would change for good

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/diagnosis/cause.h"
 #include "backend/diagnosis/machine_facts.h"
 #include "backend/diagnosis/program_facts.h"
 #include "rpc/base/error.h"
@@ -18,6 +19,12 @@ struct UserFacts {
   bool staysRoot = false;
   std::string name;            ///< "nobody (65534)"
   std::optional<Error> error;  ///< root could not be given up, or the state directory not be handed over
+};
+
+/// Of what this process was started with, as far as it is too little for a launch.
+struct LimitFacts {
+  std::optional<Cause> cause;
+  std::string detail;
 };
 
 struct BubblewrapFacts {
@@ -43,9 +50,10 @@ struct NamespaceTrial {
 
 struct StateDirectoryFacts {
   std::string path;
-  int error = 0;             ///< errno of the first that failed: 0, EACCES, ENOSPC, ...
-  std::string failed;        ///< what that was
-  std::string unsearchable;  ///< the folder above it that the user may not search; "" for none
+  int error = 0;               ///< errno of the first that failed: 0, EACCES, ENOSPC, ...
+  std::string failed;          ///< what that was
+  std::optional<Cause> cause;  ///< of that, where it is known
+  std::string unsearchable;    ///< the folder above it that the user may not search; "" for none
   std::vector<std::string> lacking;
   bool noexec = false;
   std::uint64_t freeBytes = 0;  ///< for this user
@@ -66,6 +74,7 @@ struct LaunchTrial {
 };
 
 struct DoctorFacts {
+  LimitFacts limits;  ///< with a cause: nothing else was tried
   UserFacts user;
   MachineFacts machine;
   BubblewrapFacts bubblewrap;

@@ -33,7 +33,8 @@ bool hasSeccomp() {
 }
 
 bool hasMemoryFiles() {
-  return UniqueFd(::memfd_create("stitchkit", MFD_CLOEXEC | MFD_ALLOW_SEALING)).operator bool();
+  const UniqueFd file(::memfd_create("stitchkit", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  return has(file.get());
 }
 
 }  // namespace

@@ -5,27 +5,49 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <tuple>
 #include <utility>
 
+#include "backend/doctor/trial_directory.h"
+#include "backend/storage/staging.h"
+
 namespace stitchkit {
+namespace {
 
-Leftovers::Leftovers(const std::vector<std::string>& places) {
-  for (const std::string& place : places) {
-    places_.emplace_back(place);
+// A dying process drops its descriptors one by one, the lock of its trial perhaps after the pipe.
+constexpr std::chrono::milliseconds kLockInterval{20};
+constexpr int kMaxLockWaits = 500;
+
+void stayApart() {
+  ::setsid();
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) {
+    std::ignore = std::signal(number, SIG_IGN);
+  }
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (null < 0 || ::dup2(null, stream) < 0) {
+      ::close(stream);
+    }
   }
 }
 
-Leftovers::~Leftovers() {
-  if (child_ < 0) {
-    remove();
-    return;
-  }
-  pipe_.reset();
-  while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
+void removeTrial(const std::string& stateDirectory) {
+  const WorkArea area = WorkArea::support(stateDirectory);
+  for (int wait = 0; wait < kMaxLockWaits; ++wait) {
+    const Result<Swept> swept = sweepWork(area, TrialDirectory::name());
+    if (!swept || *swept == Swept::kRemoved) {
+      return;
+    }
+    std::this_thread::sleep_for(kLockInterval);
   }
 }
 
-void Leftovers::guard() {
+}  // namespace
+
+void LastAct::prepare(const std::function<void()>& act) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     return;
@@ -34,21 +56,53 @@ void Leftovers::guard() {
   UniqueFd ours(ends[1]);
   const pid_t child = ::fork();
   if (child == 0) {
-    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-      ::close(stream);
-    }
-    ::setsid();  // an interrupt from the terminal is not for it
+    stayApart();
     ours.reset();
     char none = 0;
     while (::read(theirs.get(), &none, 1) < 0 && errno == EINTR) {
     }
-    remove();
+    act();
     ::_exit(0);
   }
   if (child > 0) {
     pipe_ = std::move(ours);
     child_ = child;
   }
+}
+
+void LastAct::perform() {
+  pipe_.reset();
+  if (const pid_t child = std::exchange(child_, -1); child > 0) {
+    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+Leftovers::Leftovers(const std::vector<std::string>& places) {
+  for (const std::string& place : places) {
+    places_.emplace_back(place);
+  }
+}
+
+Leftovers::~Leftovers() {
+  trials_.perform();
+  if (!guard_.prepared()) {
+    remove();
+  }
+}
+
+void Leftovers::guard() {
+  guard_.prepare([this] { remove(); });
+}
+
+void Leftovers::guardTrials(const std::string& stateDirectory) {
+  static_cast<void>(TrialDirectory::name());
+  trials_.prepare([this, stateDirectory] {
+    removeTrial(stateDirectory);
+    if (!guard_.prepared()) {
+      remove();
+    }
+  });
 }
 
 void Leftovers::remove() const {

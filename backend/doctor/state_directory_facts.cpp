@@ -8,6 +8,7 @@
 
 #include <cerrno>
 
+#include "backend/diagnosis/set_up_cause.h"
 #include "backend/doctor/trial_directory.h"
 #include "codingtools/regular_file.h"
 #include "gateway/gateway.h"
@@ -17,22 +18,6 @@ namespace {
 
 // About what the files take that a first guest is lent.
 constexpr std::size_t kTrialBytes = 4UL * 1024 * 1024;
-
-std::string firstUnsearchable(const std::string& path) {
-  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-    std::string folder = path.substr(0, slash);
-    struct stat status {};
-    if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
-      return "";
-    }
-    if (::faccessat(AT_FDCWD, folder.c_str(), X_OK, AT_EACCESS) != 0) {
-      return folder;
-    }
-    if (slash == std::string::npos) {
-      return "";
-    }
-  }
-}
 
 int writeFile(int directory, const char* name) {
   const UniqueFd file(::openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -80,6 +65,7 @@ StateDirectoryFacts tryStateDirectory(const std::string& path) {
   if (!trial.valid()) {
     facts.error = trial.error();
     facts.failed = "make a directory";
+    facts.cause = causeOfStateDirectory(path, facts.error);
     facts.unsearchable = firstUnsearchable(path);
     return facts;
   }
@@ -91,6 +77,7 @@ StateDirectoryFacts tryStateDirectory(const std::string& path) {
   facts.error = writeFile(trial.descriptor(), kName);
   if (facts.error != 0) {
     facts.failed = "write a file";
+    facts.cause = causeOfStateDirectory(path, facts.error);
     return facts;
   }
   facts.lacking = findLacking(trial, kName);

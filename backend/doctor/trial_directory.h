@@ -7,10 +7,11 @@
 
 namespace stitchkit {
 
-/// Named as the backends' own directories are, so that one that outlives a killed doctor is no stranger to sidecars.
+/// Lies in `<state>/support` under a name of what is half done, and locked, so that whoever sweeps there (the next
+/// sidecar, gc) removes the one of a doctor that was killed, and leaves a live one's alone. One at a time in a process.
 class TrialDirectory {
  public:
-  /// Makes it, and the state directory where that is missing. valid() or an errno.
+  /// Makes it, and what is missing above. valid() or an errno.
   explicit TrialDirectory(const std::string& stateDirectory);
   /// Removes it and what it holds.
   ~TrialDirectory();
@@ -22,8 +23,13 @@ class TrialDirectory {
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] int descriptor() const noexcept { return directory_.get(); }
 
+  /// Its name, the same for each of this process and of children that are forked after the first call.
+  static const std::string& name();
+
  private:
-  std::string name_;
+  int makeParents(const std::string& stateDirectory);
+  int make();
+
   std::string path_;
   UniqueFd parent_;
   UniqueFd directory_;

@@ -3,14 +3,18 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <chrono>
+#include <exception>
 #include <memory>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "backend/backend.h"
 #include "backend/diagnosis/cause.h"
+#include "backend/diagnosis/set_up_cause.h"
 #include "backend/doctor/trial_directory.h"
 #include "backend/launch/orphan_reaper.h"
 #include "backend/methods.h"
@@ -36,10 +40,13 @@ class TrialSidecar {
     addBackendMethods(methods_, backend_, {limits::kMessageBytes, [] { return nullptr; }, [](SidecarStats&) {}});
   }
   ~TrialSidecar() {
-    bool stopped = false;
-    backend_.stopAll([&stopped] { stopped = true; });
-    while (!stopped) {
-      loop_.context().run_one();
+    try {
+      bool stopped = false;
+      backend_.stopAll([&stopped] { stopped = true; });
+      while (!stopped) {
+        loop_.context().run_one();
+      }
+    } catch (const std::exception&) {  // what is left dies with this process
     }
   }
   TrialSidecar(const TrialSidecar&) = delete;
@@ -124,13 +131,30 @@ LaunchTrial tryLaunch(const LaunchPlan& plan) {
   config.bubblewrap = plan.bubblewrap;
   config.staysRoot = plan.staysRoot;
   config.cgroups = plan.cgroups;
-  TrialSidecar sidecar(std::move(config));
-  if (Result<void> done = launch(sidecar); !done) {
-    trial.error = std::move(done).error();
+  try {
+    TrialSidecar sidecar(std::move(config));
+    if (Result<void> done = launch(sidecar); !done) {
+      trial.error = std::move(done).error();
+    }
+  } catch (const std::exception&) {
+    trial.error = thrownError();
   }
   const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - begin;
   trial.milliseconds = taken.count();
   return trial;
+}
+
+Error thrownError() {
+  constexpr const char* kWhat = "The session could not be tried";
+  try {
+    throw;
+  } catch (const boost::system::system_error& fault) {
+    return unavailableBecause(kWhat, causeOfSpawn(fault.code().value())).withPrivate(fault.what());
+  } catch (const std::system_error& fault) {
+    return unavailableBecause(kWhat, causeOfSpawn(fault.code().value())).withPrivate(fault.what());
+  } catch (const std::exception& fault) {
+    return unavailableBecause(kWhat, Cause::kSetUpFailed).withPrivate(fault.what());
+  }
 }
 
 }  // namespace stitchkit

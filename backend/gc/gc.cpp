@@ -7,16 +7,17 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
-#include <iostream>
 #include <tuple>
 
 #include "backend/storage/garbage.h"
 #include "rpc/base/log.h"
+#include "rpc/base/standard_streams.h"
 
 namespace stitchkit {
 namespace {
@@ -86,12 +87,12 @@ class Printer {
     removed_ += item.outcome == GarbageItem::Outcome::kRemoved ? 1 : 0;
     failed_ += item.outcome == GarbageItem::Outcome::kFailed ? 1 : 0;
     if (!item.failure.empty()) {
-      logLine(LogLevel::kError, item.name + ": " + item.failure);
+      logLine(LogLevel::kError, printable(item.name + ": " + item.failure));
     }
     if (plan_.json) {
       items_.push_back(member(item));
     } else {
-      std::cout << line(item);
+      print(line(item));
     }
   }
 
@@ -100,18 +101,21 @@ class Printer {
       json::object document{{"dryRun", plan_.dryRun}, {"removed", removed_}, {"failed", failed_}};
       document["olderThanSeconds"] = plan_.olderThan ? json::value(plan_.olderThan->count()) : json::value();
       document["items"] = std::move(items_);
-      std::cout << json::serialize(document) << '\n';
+      print(json::serialize(document) + '\n');
     }
-    std::cout << std::flush;
   }
 
-  [[nodiscard]] bool failed() const { return failed_ > 0 || !std::cout; }
+  [[nodiscard]] bool failed() const { return failed_ > 0 || !written_; }
 
  private:
+  // What is left to do is done, whoever hears of it.
+  void print(const std::string& text) { written_ = written_ && writeStandardOutput(text); }
+
   const GcPlan& plan_;
   json::array items_;
   std::int64_t removed_ = 0;
   std::int64_t failed_ = 0;
+  bool written_ = true;
 };
 
 int refuse(const Error& error) {
@@ -120,9 +124,14 @@ int refuse(const Error& error) {
   return EXIT_FAILURE;
 }
 
-bool isMissing(const std::optional<std::string>& directory) {
+// Then it says so: the name may be a slip.
+bool isMissing(const std::string& directory) {
   struct stat status {};
-  return directory && ::stat(directory->c_str(), &status) != 0 && errno == ENOENT;
+  if (::stat(directory.c_str(), &status) == 0 || errno != ENOENT) {
+    return false;
+  }
+  logLine(LogLevel::kWarning, "there is no " + directory + ", and so nothing to remove");
+  return true;
 }
 
 }  // namespace
@@ -140,18 +149,23 @@ std::optional<std::chrono::seconds> parseAge(std::string_view text) {
 
 int runGc(const GcPlan& plan) {
   std::ignore = std::signal(SIGPIPE, SIG_IGN);
+  std::ignore = std::signal(SIGXFSZ, SIG_IGN);  // told as a failure to write
   ::umask(022);
   setLogLevel(LogLevel::kWarning);
   Printer printer(plan);
-  if (isMissing(plan.privilege.stateDirectory)) {
+  if (plan.privilege.stateDirectory && isMissing(*plan.privilege.stateDirectory)) {
     printer.finish();
-    return EXIT_SUCCESS;
+    return printer.failed() ? EXIT_FAILURE : EXIT_SUCCESS;
   }
   Result<Privilege> privilege = settlePrivilege(plan.privilege);
   if (!privilege) {
     return refuse(privilege.error());
   }
   privilege->steward.dismiss();
+  if (isMissing(privilege->stateDirectory)) {
+    printer.finish();
+    return printer.failed() ? EXIT_FAILURE : EXIT_SUCCESS;
+  }
   const GarbageOptions options{privilege->stateDirectory, plan.backendName, plan.olderThan, plan.dryRun};
   const Result<void> collected = collectGarbage(options, [&printer](const GarbageItem& item) { printer.add(item); });
   printer.finish();

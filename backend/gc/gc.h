@@ -22,7 +22,8 @@ struct GcPlan {
 std::optional<std::chrono::seconds> parseAge(std::string_view text);
 
 /// Prints what was looked at on stdout: a line each, or one JSON document. 0 when all that may go is gone; 1 when
-/// something could not be looked at or removed, which stderr tells. Call it from main, before any thread exists.
+/// something could not be looked at, removed or printed, which stderr tells. A state directory that is not there holds
+/// nothing: 0, and stderr tells that as well. Call it from main, before any thread exists.
 /// Started by root, it becomes the user that `serve` becomes, by the same steps; a state directory that is not there is
 /// not made.
 int runGc(const GcPlan& plan);

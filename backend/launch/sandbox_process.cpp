@@ -104,11 +104,12 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   if (!systemCalls) {
     return systemCalls.error();
   }
-  GuestLauncher launcher{
-      "bwrap",
-      {null->get(), null->get(), text->writeEnd.get(), control->theirs.get(), arguments->get(), systemCalls->get()},
-      priority,
-      cgroup_ ? cgroup_->join() : CgroupJoin()};
+  GuestLauncher launcher{"bwrap",
+                         // Of bwrap itself nothing is written to stdout; what is no bwrap may say there what it is.
+                         {null->get(), text->writeEnd.get(), text->writeEnd.get(), control->theirs.get(),
+                          arguments->get(), systemCalls->get()},
+                         priority,
+                         cgroup_ ? cgroup_->join() : CgroupJoin()};
   if (profile.entersGroup()) {
     launcher.descriptors.push_back(cgroup_->guestEntrance());
   }
@@ -118,7 +119,8 @@ Result<void> SandboxProcess::spawn(const PreparedProfile& profile, LaunchPriorit
   if (error) {
     // Too little to begin with: the program's first pages are the session's already.
     end_.outOfMemory = error.value() == ENOMEM && cgroup_ && cgroup_->limitsMemory();
-    return unavailableBecause("The sandbox could not be started", causeOfSpawn(error.value()))
+    return unavailableBecause("The sandbox could not be started",
+                              causeOfSpawn(error.value(), lookAtProgram(profile.bubblewrap())))
         .withPrivate("start " + profile.bubblewrap() + ": " + errnoName(error.value()));
   }
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.id(), 0)));

@@ -37,7 +37,7 @@ struct SandboxEnd {
   bool outOfMemory = false;
   bool outOfProcesses = false;
   std::string bubblewrap;  ///< the host path of bwrap; private
-  std::string setUpText;   ///< bwrap's stderr, when it did not become ready; private
+  std::string setUpText;   ///< bwrap's stdout and stderr, when it did not become ready; private
 };
 
 /// Loop thread only. Keeps itself alive from start() until onEnd, and its owner with it; to the owner it is a weak

@@ -21,6 +21,7 @@
 #include "backend/diagnosis/set_up_cause.h"
 #include "backend/launch/launch_helper/embedded_helper.h"
 #include "backend/launch/support_sources.h"
+#include "backend/storage/support_names.h"
 
 namespace stitchkit {
 namespace {
@@ -28,8 +29,6 @@ namespace {
 constexpr mode_t kDirectoryMode = 0755;
 constexpr mode_t kFileMode = 0644;
 constexpr mode_t kProgramMode = 0755;
-constexpr std::string_view kBuildPrefix = ".new-";
-constexpr std::string_view kRemovalPrefix = ".old-";
 constexpr std::size_t kKeyLength = 64;
 // A set that another sidecar removes between two steps of ours is made again; more than once is no accident.
 constexpr int kAttempts = 4;
@@ -235,12 +234,8 @@ bool lockSet(const UniqueFd& set, int operation) {
   return result == 0;
 }
 
-bool isUnderWay(std::string_view name) {
-  return name.starts_with(kBuildPrefix) || name.starts_with(kRemovalPrefix);
-}
-
 bool isSetName(std::string_view name) {
-  return name.size() == kKeyLength || isUnderWay(name);
+  return name.size() == kKeyLength || isSupportUnderWay(name);
 }
 
 /// Removes those sets that `mayGo` names and nobody has in use.
@@ -261,8 +256,8 @@ void removeUnused(const std::string& directory, const std::function<bool(std::st
     }
     // Out of sight first: half a set must never be found under its name.
     std::string removal = path;
-    if (!name.starts_with(kRemovalPrefix)) {
-      removal = directory + '/' + std::string(kRemovalPrefix) + name;
+    if (!name.starts_with(kSupportRemovalPrefix)) {
+      removal = directory + '/' + std::string(kSupportRemovalPrefix) + name;
       if (::rename(path.c_str(), removal.c_str()) != 0) {
         continue;
       }
@@ -316,7 +311,7 @@ bool SupportFiles::adopt(const std::string& key) {
   }
   if (!isIntact(path, sources_)) {
     // Out of sight, for a new one; guests that were started with it keep what they have.
-    std::string removal = directory_ + '/' + std::string(kRemovalPrefix) + "XXXXXX";
+    std::string removal = directory_ + '/' + std::string(kSupportRemovalPrefix) + "XXXXXX";
     if (::mkdtemp(removal.data()) != nullptr) {
       static_cast<void>(::rename(path.c_str(), removal.c_str()));
     }
@@ -330,7 +325,7 @@ bool SupportFiles::adopt(const std::string& key) {
 Result<void> SupportFiles::make(const std::string& key) {
   std::error_code failed;
   std::filesystem::create_directories(directory_, failed);
-  std::string root = directory_ + '/' + std::string(kBuildPrefix) + "XXXXXX";
+  std::string root = directory_ + '/' + std::string(kSupportBuildPrefix) + "XXXXXX";
   if (failed || ::mkdtemp(root.data()) == nullptr) {
     return supportError({"make build directory", failed ? failed.value() : errno});
   }
@@ -358,7 +353,7 @@ Result<void> SupportFiles::make(const std::string& key) {
 }
 
 void SupportFiles::sweep(const std::string& directory) {
-  removeUnused(directory, isUnderWay);
+  removeUnused(directory, isSupportUnderWay);
 }
 
 }  // namespace stitchkit

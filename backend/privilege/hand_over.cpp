@@ -1,5 +1,6 @@
 #include "backend/privilege/hand_over.h"
 
+#include "backend/diagnosis/cause.h"
 #include "backend/privilege/fs_identity.h"
 #include "backend/privilege/path_walk.h"
 #include "backend/privilege/tree_walk.h"
@@ -119,7 +120,7 @@ Result<void> giveTree(int top, const TargetUser& user, Questions& questions) {
       return checked;
     }
     if (::fchownat(entry.descriptor, "", user.uid, user.gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0) {
-      return internalError("The state directory could not be handed over", "chown " + entry.path, errno);
+      return stateDirectoryFailure("chown", entry.path, errno);
     }
     return questions.ask();
   });
@@ -128,7 +129,7 @@ Result<void> giveTree(int top, const TargetUser& user, Questions& questions) {
 Result<void> giveDirectory(const WalkEnd& end, mode_t formerMode, const TargetUser& user, const KeepGoing& keepGoing) {
   const UniqueFd top(::openat(end.directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!top) {
-    return internalError("The state directory could not be handed over", "open " + end.path, errno);
+    return stateDirectoryFailure("open", end.path, errno);
   }
   Questions questions(keepGoing);
   // First without touching it: it may be a folder of the system's that was named by mistake.
@@ -137,7 +138,7 @@ Result<void> giveDirectory(const WalkEnd& end, mode_t formerMode, const TargetUs
   }
   // Then root's alone, and looked at again: nobody can put a thing into it between this look and the gift.
   if (::fchmod(top.get(), kOwnMode) != 0) {
-    return internalError("The state directory could not be handed over", "chmod " + end.path, errno);
+    return stateDirectoryFailure("chmod", end.path, errno);
   }
   if (auto checked = checkTree(top.get(), user, questions); !checked) {
     ::fchmod(top.get(), formerMode);
@@ -147,7 +148,7 @@ Result<void> giveDirectory(const WalkEnd& end, mode_t formerMode, const TargetUs
     return given;
   }
   if (::fchown(top.get(), user.uid, user.gid) != 0) {
-    return internalError("The state directory could not be handed over", "chown " + end.path, errno);
+    return stateDirectoryFailure("chown", end.path, errno);
   }
   return {};
 }
@@ -155,7 +156,7 @@ Result<void> giveDirectory(const WalkEnd& end, mode_t formerMode, const TargetUs
 Result<void> settleOwner(const WalkEnd& end, const TargetUser& user, const KeepGoing& keepGoing) {
   struct stat info {};
   if (::fstat(end.directory.get(), &info) != 0) {
-    return internalError("The state directory could not be handed over", "fstat " + end.path, errno);
+    return stateDirectoryFailure("fstat", end.path, errno);
   }
   if (info.st_uid == user.uid) {
     return {};
@@ -181,8 +182,7 @@ Result<void> checkReachable(const std::string& path, const TargetUser& user) {
   // A folder that is reached may still not be searched: its own right of search is asked for, too.
   const UniqueFd inside(::openat(end->directory.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!inside && errno == EACCES && !end->whole) {
-    return Error(ErrorKind::kUnavailable, "The state directory cannot be reached by the user that the sidecar runs as")
-        .withReason("state-directory-not-searchable")
+    return unavailableBecause("The state directory could not be used", Cause::kStateDirectoryNotSearchable)
         .withPrivate(end->path + " is not searchable");
   }
   return {};

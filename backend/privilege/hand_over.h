@@ -25,7 +25,7 @@ using KeepGoing = std::function<bool()>;
 ///
 /// Runs as root with no supplementary groups. Errors (kUnavailable) by reason: "state-directory-path",
 /// "state-directory-link", "state-directory-mount", "state-directory-not-searchable", "state-directory-owner",
-/// "state-directory-in-use" (it holds other things); kInternal with the cause in private; kCancelled.
+/// "state-directory-in-use" (it holds other things), and for the rest those of stateDirectoryFailure(); kCancelled.
 Result<void> handOverStateDirectory(
     const std::string& path, const TargetUser& user, const KeepGoing& keepGoing = [] { return true; });
 

@@ -1,5 +1,8 @@
 #include "backend/privilege/path_walk.h"
 
+#include "backend/diagnosis/cause.h"
+#include "backend/diagnosis/set_up_cause.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
@@ -17,11 +20,10 @@ constexpr int kOpenFlags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 constexpr mode_t kParentMode = 0755;
 constexpr mode_t kLastMode = 0700;
 
+constexpr const char* kNotUsable = "The state directory could not be used";
+
 Error badPath(std::string detail) {
-  return Error(ErrorKind::kUnavailable, "The state directory's path cannot be used")
-      .withHint("Give an absolute path of directories, without `..`, with --state-dir.")
-      .withReason("state-directory-path")
-      .withPrivate(std::move(detail));
+  return unavailableBecause(kNotUsable, Cause::kStateDirectoryPath).withPrivate(std::move(detail));
 }
 
 Error foreignLink(const std::string& path) {
@@ -32,12 +34,7 @@ Error foreignLink(const std::string& path) {
 }
 
 Error notSearchable(const std::string& folder) {
-  return Error(ErrorKind::kUnavailable, "The state directory cannot be reached by the user that the sidecar runs as")
-      .withHint(
-          "Make every folder above it searchable (chmod o+x), or name another directory with --state-dir. The log says "
-          "which folder it is.")
-      .withReason("state-directory-not-searchable")
-      .withPrivate(folder + " is not searchable");
+  return unavailableBecause(kNotUsable, Cause::kStateDirectoryNotSearchable).withPrivate(folder + " is not searchable");
 }
 
 void prepend(std::deque<std::string>& components, std::string_view path) {
@@ -87,7 +84,7 @@ class Walk {
     end_.path.clear();
     end_.made = false;
     if (!end_.directory) {
-      return internalError("The state directory could not be opened", "open /", errno);
+      return stateDirectoryFailure("open", "/", errno);
     }
     return {};
   }
@@ -107,7 +104,7 @@ class Walk {
     }
     struct stat info {};
     if (::fstat(next.get(), &info) != 0) {
-      return internalError("The state directory could not be opened", "fstat " + shown() + "/" + name, errno);
+      return stateDirectoryFailure("fstat", shown() + "/" + name, errno);
     }
     if (S_ISLNK(info.st_mode)) {
       return follow(next, info, name);
@@ -128,7 +125,7 @@ class Walk {
     if (failure == ENAMETOOLONG) {
       return badPath("a name is too long");
     }
-    return internalError("The state directory could not be opened", "open " + shown() + "/" + name, failure);
+    return stateDirectoryFailure("open", shown() + "/" + name, failure);
   }
 
   Result<void> make(const std::string& name, bool& made) {
@@ -136,7 +133,7 @@ class Walk {
     made = ::mkdirat(end_.directory.get(), name.c_str(), mode) == 0;
     // Somebody else may have made it meanwhile; what it is the caller's open tells.
     if (!made && errno != EEXIST) {
-      return internalError("The state directory could not be made", "mkdir " + shown() + "/" + name, errno);
+      return stateDirectoryFailure("mkdir", shown() + "/" + name, errno);
     }
     if (!made) {
       return {};
@@ -144,7 +141,7 @@ class Walk {
     // The umask must not make the way down unsearchable.
     const UniqueFd fresh(::openat(end_.directory.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!fresh || ::fchmod(fresh.get(), mode) != 0) {
-      return internalError("The state directory could not be made", "chmod " + shown() + "/" + name, errno);
+      return stateDirectoryFailure("chmod", shown() + "/" + name, errno);
     }
     return {};
   }
@@ -183,6 +180,13 @@ Result<WalkEnd> walkTo(std::string_view path, MissingDirectory missing) {
     return badPath("not an absolute path, or too long");
   }
   return Walk(path, missing).run();
+}
+
+Error stateDirectoryFailure(std::string_view operation, std::string_view path, int failure) {
+  // What is not known shows itself where something is to be written, and that is said, too.
+  const Cause cause = causeOfStateDirectory(std::string(path), failure).value_or(Cause::kStateDirectoryNotWritable);
+  return unavailableBecause(kNotUsable, cause)
+      .withPrivate(std::string(operation) + ' ' + std::string(path) + ": " + errnoName(failure));
 }
 
 }  // namespace stitchkit

@@ -26,8 +26,12 @@ struct WalkEnd {
 /// Walks to the absolute `path`, over descriptors. A symbolic link is followed only when root owns it; `.` is ignored
 /// and `..` refused (it does not mean the same before and after links).
 /// Errors (kUnavailable) by reason: "state-directory-path" (not absolute, `..`, not a directory, over-long),
-/// "state-directory-link", "state-directory-not-searchable" (the private detail names the folder); kInternal for the
-/// rest.
+/// "state-directory-link", "state-directory-not-searchable" (the private detail names the folder), and for the rest
+/// those of stateDirectoryFailure().
 Result<WalkEnd> walkTo(std::string_view path, MissingDirectory missing);
+
+/// What could not be done with a state directory, by its errno: kUnavailable, with the cause that an ordinary user's
+/// sidecar and its doctor give. `operation`, for the log, names the call and the path.
+Error stateDirectoryFailure(std::string_view operation, std::string_view path, int failure);
 
 }  // namespace stitchkit

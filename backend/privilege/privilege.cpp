@@ -1,5 +1,6 @@
 #include "backend/privilege/privilege.h"
 
+#include "backend/diagnosis/cause.h"
 #include "backend/privilege/default_state_directory.h"
 #include "backend/privilege/hand_over.h"
 
@@ -47,9 +48,7 @@ Result<StateDirectoryChoice> placeFor(const PrivilegePlan& plan, const std::opti
     std::error_code failure;
     auto whole = std::filesystem::absolute(*plan.stateDirectory, failure);
     if (failure || plan.stateDirectory->empty()) {
-      return Error(ErrorKind::kUnavailable, "The state directory's path cannot be used")
-          .withHint("Give an absolute path with --state-dir.")
-          .withReason("state-directory-path");
+      return unavailableBecause("The state directory could not be used", Cause::kStateDirectoryPath);
     }
     return StateDirectoryChoice{whole.string(), ""};
   }

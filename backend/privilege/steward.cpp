@@ -1,5 +1,6 @@
 #include "backend/privilege/steward.h"
 
+#include "backend/diagnosis/cause.h"
 #include "backend/privilege/hand_over.h"
 
 #include <fcntl.h>
@@ -153,8 +154,7 @@ Result<void> Steward::handOver(const std::string& path) {
   std::error_code failure;
   const std::string whole = std::filesystem::absolute(path, failure).string();
   if (failure || whole.size() >= kRequestBytes) {
-    return Error(ErrorKind::kUnavailable, "The state directory's path cannot be used")
-        .withReason("state-directory-path")
+    return unavailableBecause("The state directory could not be used", Cause::kStateDirectoryPath)
         .withPrivate("relative to a lost directory, or too long");
   }
   if (::send(socket_.get(), whole.data(), whole.size(), MSG_NOSIGNAL) < 0) {

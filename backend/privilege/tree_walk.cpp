@@ -1,5 +1,7 @@
 #include "backend/privilege/tree_walk.h"
 
+#include "backend/privilege/path_walk.h"
+
 #include "rpc/base/unique_fd.h"
 
 #include <dirent.h>
@@ -25,7 +27,7 @@ struct Mount {
 };
 
 Error walkFailure(std::string_view operation, const std::string& path, int failure) {
-  return internalError("The state directory could not be handed over", std::string(operation) + " " + path, failure);
+  return stateDirectoryFailure(operation, path, failure);
 }
 
 Result<Mount> mountOf(int descriptor, const struct stat& info, const std::string& path) {

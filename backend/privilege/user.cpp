@@ -1,5 +1,7 @@
 #include "backend/privilege/user.h"
 
+#include "backend/diagnosis/cause.h"
+
 #include <pwd.h>
 
 #include <algorithm>
@@ -39,6 +41,7 @@ std::optional<TargetUser> account(LookUp lookUp) {
       continue;
     }
     if (failure != 0 || found == nullptr) {
+      errno = failure;
       return std::nullopt;
     }
     return TargetUser{found->pw_uid, found->pw_gid};
@@ -66,7 +69,12 @@ std::optional<TargetUser> byNumber(const std::string& digits) {
 }  // namespace
 
 Result<TargetUser> resolveUser(const std::string& nameOrUid) {
+  errno = 0;
   const auto user = isNumber(nameOrUid) ? byNumber(nameOrUid) : byName(nameOrUid);
+  if (!user && (errno == EMFILE || errno == ENFILE)) {
+    return unavailableBecause("The user to run as could not be looked up", Cause::kOpenFilesLimited)
+        .withPrivate("--user " + nameOrUid);
+  }
   if (!user) {
     return unknownUser(nameOrUid);
   }

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <stdexcept>
+#include <system_error>
 
 namespace stitchkit {
 namespace {
@@ -30,16 +31,17 @@ Error storageError(int errnoNumber, std::string_view operation) {
   if (errnoNumber == ENOSPC || errnoNumber == EDQUOT) {
     return fileError(errnoNumber, operation);
   }
-  return internalError("The state directory could not be used", operation, errnoNumber).withHint(kStateHint);
+  return Error(ErrorKind::kInternal, "The state directory could not be used")
+      .withHint(kStateHint)
+      .withPrivate(std::string(operation) + ": " + std::generic_category().message(errnoNumber))
+      .withErrno(errnoNumber);
 }
 
-Error storageError(const Error& error) {
+Error storageError(const Error& error, std::string_view operation) {
   if (error.kind != ErrorKind::kPath) {
     return error;
   }
-  return Error(ErrorKind::kInternal, "The state directory could not be used")
-      .withHint(kStateHint)
-      .withPrivate(error.message + " (" + error.privateDetail + ")");
+  return storageError(error.errnoNumber, operation);
 }
 
 std::string randomName() {

@@ -13,10 +13,12 @@
 namespace stitchkit {
 
 /// The error for a failed operation on the state directory: kLimit with reason "storage" for a full disk or quota,
-/// internal for the rest (a read-only or missing state directory is not the caller's doing).
+/// internal for the rest (a read-only or missing state directory is not the caller's doing). The
+/// private detail says what failed in words: "<operation>: Permission denied"; internal ones have the errno.
 Error storageError(int errnoNumber, std::string_view operation);
 /// The same for an error of the contained-file engine, whose kPath means a caller's path, and there is none here.
-Error storageError(const Error& error);
+/// `operation` stands for it in the log, with a path.
+Error storageError(const Error& error, std::string_view operation);
 
 /// A new random name: 64 lower-case hex digits.
 std::string randomName();

@@ -66,6 +66,41 @@ Kind kindOf(int session, const std::string& id, std::string_view namespaceName) 
   return fits ? Kind::kSession : Kind::kDamaged;
 }
 
+GarbageItem failed(GarbageItem item, const Error& error) {
+  item.outcome = Outcome::kFailed;
+  item.reason = "failed";
+  item.failure = error.privateDetail.empty() ? error.message : error.privateDetail;
+  return item;
+}
+
+/// What dead owners left where things are half done. `backend`: whose that is, where it is known.
+void collectLeftovers(const WorkArea& area, const std::string& backend, const GarbageOptions& options,
+                      const Report& report, const std::stop_token& stop) {
+  const Result<std::vector<StagingLook>> found = lookAtWork(area);
+  if (!found) {
+    const std::string name = area.path.substr(area.path.rfind('/') + 1);
+    report(failed({.kind = Kind::kLeftover, .backend = backend, .name = name}, found.error()));
+    return;
+  }
+  for (const StagingLook& look : *found) {
+    if (stop.stop_requested()) {
+      return;
+    }
+    // What somebody is at is no garbage, and nothing to tell of.
+    if (look.owned) {
+      continue;
+    }
+    GarbageItem item{.kind = Kind::kLeftover, .reason = "leftover", .backend = backend, .name = look.name};
+    const Result<Swept> swept = options.dryRun ? Swept::kRemoved : sweepWork(area, look.name, stop);
+    if (!swept) {
+      report(failed(std::move(item), swept.error()));
+    } else if (*swept == Swept::kRemoved) {
+      item.outcome = options.dryRun ? Outcome::kWouldRemove : Outcome::kRemoved;
+      report(item);
+    }
+  }
+}
+
 /// One backend's directory.
 class Collector {
  public:
@@ -80,37 +115,10 @@ class Collector {
 
   void run() {
     collectSessions();
-    collectLeftovers();
+    collectLeftovers(WorkArea::staging(layout_), backend_, options_, report_, stop_);
   }
 
  private:
-  void collectLeftovers() {
-    const Result<std::vector<StagingLook>> found = lookAtStaging(layout_);
-    if (!found) {
-      fail({.kind = Kind::kLeftover, .backend = backend_, .name = "staging"}, found.error());
-      return;
-    }
-    for (const StagingLook& look : *found) {
-      if (stop_.stop_requested()) {
-        return;
-      }
-      // What somebody is at is no garbage, and nothing to tell of.
-      if (!look.owned) {
-        collectLeftover({.kind = Kind::kLeftover, .reason = "leftover", .backend = backend_, .name = look.name});
-      }
-    }
-  }
-
-  void collectLeftover(GarbageItem item) {
-    const Result<Swept> swept = options_.dryRun ? Swept::kRemoved : sweepStagingEntry(layout_, item.name, stop_);
-    if (!swept) {
-      fail(std::move(item), swept.error());
-    } else if (*swept == Swept::kRemoved) {
-      item.outcome = removalOutcome();
-      report_(item);
-    }
-  }
-
   void collectSessions() {
     const Result<std::optional<UniqueFd>> sessions = layout_.open(Layout::Area::kSessions);
     const Result<std::vector<std::string>> names = !sessions   ? Result<std::vector<std::string>>(sessions.error())
@@ -210,14 +218,7 @@ class Collector {
     }
   }
 
-  [[nodiscard]] Outcome removalOutcome() const { return options_.dryRun ? Outcome::kWouldRemove : Outcome::kRemoved; }
-
-  void fail(GarbageItem item, const Error& error) {
-    item.outcome = Outcome::kFailed;
-    item.reason = "failed";
-    item.failure = error.message + (error.privateDetail.empty() ? "" : ": " + error.privateDetail);
-    report_(item);
-  }
+  void fail(GarbageItem item, const Error& error) { report_(failed(std::move(item), error)); }
 
   const GarbageOptions& options_;
   std::string directoryName_;
@@ -271,6 +272,9 @@ Result<void> collectGarbage(const GarbageOptions& options, const Report& report,
     if (isHexName(name) && (!options.backendName || sha256Hex(*options.backendName) == name)) {
       Collector(options, name, report, stop).run();
     }
+  }
+  if (!options.backendName) {
+    collectLeftovers(WorkArea::support(options.stateDirectory), "", options, report, stop);
   }
   return {};
 }

@@ -25,7 +25,7 @@ struct GarbageOptions {
 /// One thing that was looked at.
 struct GarbageItem {
   enum class Kind {
-    kLeftover,  ///< half made or half removed, of an owner that died (staging.h)
+    kLeftover,  ///< half made or half removed, or a doctor's trial, of an owner that died (staging.h)
     kOrphan,    ///< a session without a workspace, artifacts at the most: nobody can attach it
     kDamaged,   ///< a session with a workspace and no state that fits: nobody can attach it, but an operator may look
     kSession

@@ -14,12 +14,19 @@ namespace {
 
 /// mkdir -p; links on the operator's own path are followed.
 int makePath(const std::string& path) {
+  int refused = 0;  // perhaps of a folder that is there
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-    if (::mkdir(path.substr(0, slash).c_str(), 0700) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES) {
-      return errno;
+    if (::mkdir(path.substr(0, slash).c_str(), 0700) != 0 && errno != EEXIST) {
+      if (errno != EROFS && errno != EACCES) {
+        return refused != 0 && errno == ENOENT ? refused : errno;
+      }
+      refused = errno;
     }
   }
-  return ::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST ? 0 : errno;
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) {
+    return 0;
+  }
+  return refused != 0 && errno == ENOENT ? refused : errno;
 }
 
 }  // namespace

@@ -281,7 +281,9 @@ Result<void> SessionStore::removeSession(int sessions, const std::string& sessio
     return storageError(error, "sync sessions");
   }
   if (const Result<void> removed = removeEntry(area->get(), doomed.c_str(), stop); !removed) {
-    return removed.error().kind == ErrorKind::kCancelled ? removed.error() : storageError(removed.error());
+    return removed.error().kind == ErrorKind::kCancelled
+               ? removed.error()
+               : storageError(removed.error(), "remove " + layout_.namespaceDirectory() + "/staging/" + doomed);
   }
   return {};
 }

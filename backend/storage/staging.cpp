@@ -1,6 +1,7 @@
 #include "backend/storage/staging.h"
 
 #include "backend/storage/files.h"
+#include "backend/storage/support_names.h"
 #include "codingtools/contained_open.h"
 #include "codingtools/directory_reader.h"
 #include "codingtools/remove_tree.h"
@@ -22,8 +23,8 @@ namespace {
 constexpr int kMaxNameAttempts = 100;
 
 void logFailure(const std::string& name, const Error& error) {
-  logEvent(LogLevel::kWarning, "leftover",
-           {{"name", name}, {"message", "could not be removed: " + error.message + " " + error.privateDetail}});
+  const std::string& why = error.privateDetail.empty() ? error.message : error.privateDetail;
+  logEvent(LogLevel::kWarning, "leftover", {{"name", name}, {"message", "could not be removed: " + why}});
 }
 
 /// An entry, opened where it can be; locked when no living owner holds it. What cannot be opened cannot be locked
@@ -39,7 +40,25 @@ Claimed claim(int area, const std::string& name) {
   return claimed;
 }
 
+/// None where it is missing.
+Result<std::optional<UniqueFd>> openArea(const WorkArea& area) {
+  UniqueFd place(::open(area.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!place && errno != ENOENT) {
+    return storageError(errno, "open " + area.path);
+  }
+  return place ? std::optional<UniqueFd>(std::move(place)) : std::nullopt;
+}
+
 }  // namespace
+
+WorkArea WorkArea::staging(const Layout& layout) {
+  return {layout.namespaceDirectory() + '/' + Layout::name(Layout::Area::kStaging),
+          [](std::string_view) { return true; }};
+}
+
+WorkArea WorkArea::support(const std::string& stateDirectory) {
+  return {stateDirectory + "/support", isSupportUnderWay};
+}
 
 Result<StagingEntry> StagingEntry::make(const Layout& layout) {
   Result<UniqueFd> area = layout.openOrMake(Layout::Area::kStaging);
@@ -70,48 +89,51 @@ StagingEntry::~StagingEntry() {
     return;
   }
   if (const Result<void> removed = removeEntry(area_.get(), name_.c_str()); !removed) {
-    logFailure(name_, removed.error());
+    logFailure(name_, storageError(removed.error(), "remove " + path_));
   }
 }
 
-Result<std::vector<StagingLook>> lookAtStaging(const Layout& layout) {
-  const Result<std::optional<UniqueFd>> area = layout.open(Layout::Area::kStaging);
-  if (!area) {
-    return area.error();
+Result<std::vector<StagingLook>> lookAtWork(const WorkArea& area) {
+  const Result<std::optional<UniqueFd>> place = openArea(area);
+  if (!place) {
+    return place.error();
   }
   std::vector<StagingLook> found;
-  if (!*area) {
+  if (!*place) {
     return found;
   }
   DirectoryReader reader;
-  int error = reader.start((*area)->get());
+  int error = reader.start((*place)->get());
   while (const DirectoryReader::Entry* const entry = error == 0 ? reader.next() : nullptr) {
-    found.push_back({entry->name, claim((*area)->get(), entry->name).owned});
+    if (area.isUnderWay(entry->name)) {
+      found.push_back({entry->name, claim((*place)->get(), entry->name).owned});
+    }
   }
   error = error == 0 ? reader.error() : error;
-  return error == 0 ? Result<std::vector<StagingLook>>(std::move(found)) : storageError(error, "read staging");
+  return error == 0 ? Result<std::vector<StagingLook>>(std::move(found)) : storageError(error, "read " + area.path);
 }
 
-Result<Swept> sweepStagingEntry(const Layout& layout, const std::string& name, const std::stop_token& stop) {
-  const Result<std::optional<UniqueFd>> area = layout.open(Layout::Area::kStaging);
-  if (!area) {
-    return area.error();
+Result<Swept> sweepWork(const WorkArea& area, const std::string& name, const std::stop_token& stop) {
+  const Result<std::optional<UniqueFd>> place = openArea(area);
+  if (!place) {
+    return place.error();
   }
-  if (!*area) {
+  if (!*place) {
     return Swept::kRemoved;
   }
-  const Claimed claimed = claim((*area)->get(), name);
+  const Claimed claimed = claim((*place)->get(), name);
   if (claimed.owned) {
     return Swept::kOwned;
   }
-  if (const Result<void> removed = removeEntry((*area)->get(), name.c_str(), stop); !removed) {
-    return storageError(removed.error());
+  if (const Result<void> removed = removeEntry((*place)->get(), name.c_str(), stop); !removed) {
+    return storageError(removed.error(), "remove " + area.path + '/' + name);
   }
   return Swept::kRemoved;
 }
 
 void sweepStaging(const Layout& layout, const std::stop_token& stop) {
-  const Result<std::vector<StagingLook>> found = lookAtStaging(layout);
+  const WorkArea area = WorkArea::staging(layout);
+  const Result<std::vector<StagingLook>> found = lookAtWork(area);
   if (!found) {
     return;
   }
@@ -119,7 +141,7 @@ void sweepStaging(const Layout& layout, const std::stop_token& stop) {
     if (stop.stop_requested()) {
       return;
     }
-    if (const Result<Swept> swept = look.owned ? Swept::kOwned : sweepStagingEntry(layout, look.name, stop); !swept) {
+    if (const Result<Swept> swept = look.owned ? Swept::kOwned : sweepWork(area, look.name, stop); !swept) {
       logFailure(look.name, swept.error());
     }
   }

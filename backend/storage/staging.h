@@ -8,6 +8,7 @@
 
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stitchkit {
@@ -43,8 +44,19 @@ class StagingEntry {
   std::string path_;
 };
 
-/// Removes what dead owners left. For the backend's start; safe beside other sidecars and threads at work. What cannot
-/// be removed is logged and left for the next time.
+/// A directory below the state directory in which what is half done lies, each entry locked by who is at it.
+struct WorkArea {
+  std::string path;
+  bool (*isUnderWay)(std::string_view name);  ///< other entries are none of a sweeper's business
+
+  /// `<ns>/staging`: all of it.
+  static WorkArea staging(const Layout& layout);
+  /// `<state>/support`: sets of support files that are not ready, and trials of the doctor.
+  static WorkArea support(const std::string& stateDirectory);
+};
+
+/// Removes what dead owners left in a backend's staging directory. For the backend's start; safe beside other sidecars
+/// and threads at work. What cannot be removed is logged and left for the next time.
 void sweepStaging(const Layout& layout, const std::stop_token& stop = {});
 
 /// What is under way or left there at this moment, by name.
@@ -52,10 +64,10 @@ struct StagingLook {
   std::string name;
   bool owned;  ///< somebody is at it
 };
-Result<std::vector<StagingLook>> lookAtStaging(const Layout& layout);
+Result<std::vector<StagingLook>> lookAtWork(const WorkArea& area);
 
 enum class Swept { kRemoved, kOwned };
 /// Removes one entry unless somebody is at it; one that is gone is removed. Errors: kInternal, kCancelled.
-Result<Swept> sweepStagingEntry(const Layout& layout, const std::string& name, const std::stop_token& stop = {});
+Result<Swept> sweepWork(const WorkArea& area, const std::string& name, const std::stop_token& stop = {});
 
 }  // namespace stitchkit

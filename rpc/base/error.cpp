@@ -20,7 +20,9 @@ Error internalError(std::string publicMessage, std::string_view operation, int e
 }
 
 Error pathError(std::string publicMessage, int errnoNumber) {
-  return Error(ErrorKind::kPath, std::move(publicMessage)).withDetail("errno", errnoName(errnoNumber));
+  return Error(ErrorKind::kPath, std::move(publicMessage))
+      .withDetail("errno", errnoName(errnoNumber))
+      .withErrno(errnoNumber);
 }
 
 }  // namespace stitchkit

@@ -55,6 +55,7 @@ struct Error {
   std::string reason;                                        ///< public: a stable word, such as "deadline"; "" for none
   std::vector<std::pair<std::string, ErrorDetail>> details;  ///< public
   std::string privateDetail;                                 ///< for the log only
+  int errnoNumber = 0;  ///< private: of a path or of the state directory, for whoever looks for the cause; else 0
 
   Error() = default;  ///< boost::system::result asks for it
   Error(ErrorKind errorKind, std::string publicMessage) : kind(errorKind), message(std::move(publicMessage)) {}
@@ -73,6 +74,10 @@ struct Error {
   }
   Error&& withPrivate(std::string text) && {
     privateDetail = std::move(text);
+    return std::move(*this);
+  }
+  Error&& withErrno(int number) && {
+    errnoNumber = number;
     return std::move(*this);
   }
 };

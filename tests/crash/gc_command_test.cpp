@@ -30,7 +30,8 @@ struct Place {
   [[nodiscard]] ProgramResult gc(std::vector<std::string> arguments) const {
     std::vector<std::string> argv{sidecarBinary(), "gc", "--state-dir", state->path()};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
-    return runProgram(argv, startAs == StartAs::kOrdinaryUser ? std::optional(kOrdinaryUid) : std::nullopt);
+    const bool becomes = startAs == StartAs::kOrdinaryUser && startModes().front() == StartAs::kRoot;
+    return runProgram(argv, becomes ? std::optional(kOrdinaryUid) : std::nullopt);
   }
   [[nodiscard]] Json gcJson(std::vector<std::string> arguments) const {
     arguments.emplace_back("--json");
@@ -138,10 +139,31 @@ TEST_CASE("gc says what it does not understand, and makes nothing where there is
   CHECK(place.gc({"--help"}).output.find("--older-than") != std::string::npos);
   const ProgramResult nothing = place.gc({});
   CHECK(nothing.status.code == 0);
-  CHECK(nothing.output.empty());
+  CHECK(nothing.output == "stitchkit-sandbox: warning: note message=\"there is no " + place.state->path() +
+                              ", and so nothing to remove\"\n");
   CHECK_FALSE(std::filesystem::exists(place.state->path()));
   writeFile(place.state->path(), "a file");
   CHECK(place.gc({}).status.code == 1);
+}
+
+TEST_CASE("gc names the path that it could not remove, and why in words") {
+  const Place place{StartAs::kOrdinaryUser};
+  const std::string support = place.state->path() + "/support";
+  const auto asUser = [](std::vector<std::string> argv) {
+    return runProgram(std::move(argv),
+                      startModes().front() == StartAs::kRoot ? std::optional(kOrdinaryUid) : std::nullopt)
+        .status.code;
+  };
+  REQUIRE(asUser({"/bin/mkdir", "-p", support + "/.new-left"}) == 0);
+  REQUIRE(asUser({"/bin/chmod", "0500", support}) == 0);
+  const ProgramResult result = place.gc({});
+  REQUIRE(asUser({"/bin/chmod", "0700", support}) == 0);
+  CAPTURE(result.output);
+  CHECK(result.status.code == 1);
+  CHECK(result.output.find("failed leftover .new-left (failed)\n") != std::string::npos);
+  CHECK(result.output.find("remove " + support + "/.new-left: Permission denied\"\n") != std::string::npos);
+  CHECK(result.output.find("workspace") == std::string::npos);
+  CHECK(result.output.find("()") == std::string::npos);
 }
 
 TEST_CASE("gc again and again beside a sidecar never loses a session that has an owner") {

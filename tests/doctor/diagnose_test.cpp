@@ -59,7 +59,7 @@ void checkFailed(const DoctorFacts& facts, const std::string& name, const std::s
 
 TEST_CASE("where it works, all is fine", "[diagnose]") {
   const std::vector<Finding> findings = diagnose(healthy());
-  CHECK(findings.size() == 8);
+  CHECK(findings.size() == 9);
   for (const Finding& finding : findings) {
     CAPTURE(finding.name);
     CHECK(finding.status == FindingStatus::kOk);
@@ -215,6 +215,19 @@ TEST_CASE("a covered /proc is named", "[diagnose]") {
   checkFailed(facts, "proc", "proc-masked", "/proc/kcore, /proc/sys");
 }
 
+TEST_CASE("limits are the cause, and nothing else is", "[diagnose]") {
+  DoctorFacts facts;
+  facts.limits = {Cause::kProcessesLimited, "3 further ones"};
+  checkFailed(facts, "limits", "processes-limited", "3 further ones");
+  for (const Finding& finding : diagnose(facts)) {
+    CAPTURE(finding.name);
+    CHECK((finding.name == "limits" || finding.cause == "not-tried"));
+  }
+  CHECK_FALSE(isolationWorks(diagnose(facts)));
+  CHECK(diagnose(facts).size() == diagnose(healthy()).size());
+  checkFailed(failing(Cause::kOpenFilesLimited), "limits", "open-files-limited");
+}
+
 TEST_CASE("the state directory", "[diagnose]") {
   DoctorFacts facts = failing(Cause::kSetUpFailed);
   facts.launch.reset();
@@ -226,11 +239,13 @@ TEST_CASE("the state directory", "[diagnose]") {
   }
   SECTION("full") {
     state.error = ENOSPC;
+    facts.stateDirectory->cause = Cause::kStateDirectoryFull;
     checkFailed(facts, "state-directory", "state-directory-full");
   }
   SECTION("out of reach") {
     state.error = EACCES;
     state.unsearchable = "/root";
+    facts.stateDirectory->cause = Cause::kStateDirectoryNotSearchable;
     checkFailed(facts, "state-directory", "state-directory-not-searchable", "/root");
   }
   SECTION("on a file system that lacks something") {

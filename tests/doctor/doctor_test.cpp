@@ -8,6 +8,7 @@
 #include <set>
 
 #include "backend/cgroups/cgroup_delegation.h"
+#include "backend/diagnosis/cause.h"
 #include "tests/doctor/doctor_run.h"
 #include "tests/support/sidecar.h"
 
@@ -15,6 +16,9 @@ namespace stitchkit::testing {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Runs nothing else.
+constexpr uid_t kLonelyUid = 34567;
 
 bool isRoot() {
   return ::geteuid() == 0;
@@ -202,7 +206,11 @@ TEST_CASE("the state directory is on a file system that executes nothing, is ful
   where.wrapper = surroundings({"--small", folder / "mounted"});
   checkFails(folder, where, {"state-directory"}, {"state-directory-full"});
   where.wrapper = surroundings({"--read-only", folder / "mounted"});
-  checkFails(folder, where, {"state-directory"}, {"state-directory-not-writable"});
+  for (const Surroundings& starter : starters()) {
+    where.user = starter.user;
+    checkFails(folder, where, {"state-directory"}, {"state-directory-not-writable"});
+  }
+  where.user = ordinaryUser();
   where.wrapper = {};
   CHECK(doctorReport(folder, where)["ok"] == true);  // the control
 }
@@ -225,6 +233,57 @@ TEST_CASE("the state directory is out of reach, or another's", "[doctor]") {
   }
 }
 
+TEST_CASE("the state directory's path leads nowhere, whoever starts it", "[doctor]") {
+  for (Surroundings where : starters()) {
+    const ScratchFolder folder = folderFor(where);
+    writeFile(folder / "file", "x", 0666);
+    const std::string up = "/../../../../..";
+    for (const std::string& state : {std::string("/file"), std::string("/file/state"), up + "/dev/null",
+                                     '/' + std::string(300, 'n'), up + "/proc/brk"}) {
+      CAPTURE(state, where.user.has_value());
+      where.state = state;
+      const Json report = doctorReport(folder, where);
+      const Json check = checkOf(report, "state-directory");
+      INFO(report.dump(1));
+      CHECK(report["ok"] == false);
+      CHECK(check["cause"] == "state-directory-path");
+      CHECK(check["hint"] == textOf(Cause::kStateDirectoryPath).hint);
+      CHECK(checkOf(report, "user")["status"] == "ok");
+    }
+  }
+}
+
+TEST_CASE("files or processes are too few", "[doctor]") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  WARN("a sanitizer wants files and threads of its own");
+  return;
+#endif
+  Surroundings where;
+  const ScratchFolder folder(isRoot() ? std::optional<uid_t>(kLonelyUid) : std::nullopt);
+  where.user = isRoot() ? std::optional<uid_t>(kLonelyUid) : std::nullopt;
+  for (const int number : {6, 8, 12, 16, 24, 40, 60}) {
+    CAPTURE(number);
+    where.wrapper = {"/usr/bin/prlimit", "--nofile=" + std::to_string(number)};
+    checkFails(folder, where, {"limits"}, {"open-files-limited"});
+    if (isRoot()) {
+      Surroundings root = where;
+      root.user.reset();
+      checkFails(folder, root, {"limits"}, {"open-files-limited"});
+    }
+  }
+  where.wrapper = {"/usr/bin/prlimit", "--nofile=24:1024"};  // raised, as serve does it
+  CHECK(doctorReport(folder, where)["ok"] == true);
+  if (!isRoot()) {
+    WARN("only root has a user that runs nothing else");
+    return;
+  }
+  for (const int number : {1, 2, 4, 6, 8, 10, 12}) {
+    CAPTURE(number);
+    where.wrapper = {"/usr/bin/prlimit", "--nproc=" + std::to_string(number)};
+    checkFails(folder, where, {"limits"}, {"processes-limited"});
+  }
+}
+
 TEST_CASE("root that stays root is warned of", "[doctor]") {
   if (!isRoot()) {
     WARN("only root can stay root");
@@ -239,6 +298,25 @@ TEST_CASE("root that stays root is warned of", "[doctor]") {
   CHECK(checkOf(report, "user")["status"] == "warning");
   CHECK(checkOf(report, "user")["cause"] == "stays-root");
   CHECK(fs::is_empty(folder.path()));
+}
+
+TEST_CASE("a command that could not write what it has to say fails, and says so on stderr", "[doctor]") {
+  Surroundings where;
+  const ScratchFolder folder = folderFor(where);
+  fs::create_directory(folder / "empty");
+  const std::string program = sidecarBinary();
+  const std::string state = " --state-dir " + folder / "empty";
+  for (const std::string& command : {"doctor" + state, "doctor --json" + state, "gc" + state + " --json",
+                                     std::string("--version"), std::string("--help"), std::string("gc --help")}) {
+    for (const auto& [output, why] :
+         {std::pair{">/dev/full", "No space left on device"}, std::pair{">&-", "Bad file descriptor"}}) {
+      CAPTURE(command, output);
+      const auto result = runProgram({"/bin/sh", "-c", program + " " + command + " 2>&1 " + output});
+      CHECK(result.status.code == 1);
+      CHECK(result.output.find(std::string("standard output could not be written: ") + why) != std::string::npos);
+    }
+  }
+  CHECK(runProgram({"/bin/sh", "-c", program + " --version <&- 2>&-"}).status.code == 0);
 }
 
 TEST_CASE("commands have options of their own", "[doctor]") {

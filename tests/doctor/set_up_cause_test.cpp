@@ -92,8 +92,18 @@ TEST_CASE("what the guest is lent", "[words]") {
   CHECK(causeName("bwrap: Can't find source path /x/y: No such file or directory\n") == "state-directory-changed");
 }
 
+TEST_CASE("a namespace that is no process's for want of processes", "[words]") {
+  CHECK(causeName("bwrap: Creating new namespace failed: Resource temporarily unavailable\n") == "processes-limited");
+}
+
+TEST_CASE("what only tells its version is too old by it, or something else", "[words]") {
+  CHECK(causeName("bubblewrap 0.4.0\n") == "bwrap-too-old");
+  CHECK(causeName("warning\nbubblewrap 0.4.0") == "bwrap-too-old");
+  CHECK(causeName("bubblewrap 0.9.0\n") == "bwrap-unknown");
+}
+
 TEST_CASE("a program that cannot be started", "[words]") {
-  const auto name = [](int error) { return std::string(textOf(causeOfSpawn(error)).name); };
+  const auto name = [](int error) { return std::string(textOf(causeOfSpawn(error, ProgramFacts{error})).name); };
   CHECK(name(ENOENT) == "bwrap-missing");
   CHECK(name(ENOTDIR) == "bwrap-missing");
   CHECK(name(EACCES) == "bwrap-not-executable");
@@ -101,6 +111,7 @@ TEST_CASE("a program that cannot be started", "[words]") {
   CHECK(name(EMFILE) == "open-files-limited");
   CHECK(name(EAGAIN) == "processes-limited");
   CHECK(name(EIO) == "set-up-failed");
+  CHECK(causeOfSpawn(ENOENT, ProgramFacts{}) == Cause::kBubblewrapUnknown);  // it is there, its interpreter is not
 }
 
 TEST_CASE("a state directory that cannot be used", "[words]") {
