@@ -3,7 +3,6 @@
 #include <boost/asio/signal_set.hpp>
 
 #include <malloc.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <tuple>
 
@@ -27,6 +27,7 @@
 #include "command_line.h"
 #include "rpc/asio_loop.h"
 #include "rpc/base/log.h"
+#include "rpc/base/open_files_limit.h"
 #include "rpc/base/standard_streams.h"
 #include "rpc/heap_trimmer.h"
 #include "rpc/host_requests.h"
@@ -42,9 +43,6 @@ constexpr unsigned kWorkerThreads = 8;
 constexpr unsigned kPatientThreads = 128;
 constexpr std::chrono::seconds kHostTimeout{30};
 constexpr int kExitHostGone = 1;
-constexpr rlim_t kOpenFiles = 65536;
-// With fewer open files no launch succeeds, nor much else.
-constexpr rlim_t kLeastOpenFiles = 64;
 
 /// Tells of every answer, by which memory has been used.
 class ObservedSink : public MessageSink {
@@ -254,22 +252,6 @@ int cannotStart(const Error& error) {
   return EXIT_FAILURE;
 }
 
-// Guests' connections to their gateways take descriptors; the usual soft limit of 1,024 is for programs that use
-// select(), as guests may. Returns the limit as it was, for them.
-Result<std::uint64_t> raiseOpenFiles() {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) {
-    return internalError("The limit of open files cannot be told", "getrlimit", errno);
-  }
-  const rlim_t former = files.rlim_cur;
-  files.rlim_cur = std::max(former, std::min<rlim_t>(files.rlim_max, kOpenFiles));
-  if (files.rlim_cur < kLeastOpenFiles) {
-    return unavailableBecause("The sidecar could not be started", Cause::kOpenFilesLimited);
-  }
-  ::setrlimit(RLIMIT_NOFILE, &files);
-  return former;
-}
-
 // Whoever names a place expects limits to be had there.
 void warnOfNoGroups(const CgroupRequest& request, const CgroupDelegation& groups) {
   const bool none =
@@ -286,9 +268,9 @@ int serve(const ServeCommand& line) {
   std::ignore = std::signal(SIGXFSZ, SIG_IGN);  // a log that may grow no more is no reason to end
   ::umask(022);
   keepFreedMemory();
-  const Result<std::uint64_t> formerOpenFiles = raiseOpenFiles();
+  const std::optional<std::uint64_t> formerOpenFiles = raiseOpenFilesLimit();
   if (!formerOpenFiles) {
-    return cannotStart(formerOpenFiles.error());
+    return cannotStart(unavailableBecause("The sidecar could not be started", Cause::kOpenFilesLimited));
   }
   Stdio stdio = takeStdio();
   Result<Privilege> privilege = settlePrivilege(line.privilege);

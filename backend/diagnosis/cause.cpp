@@ -75,8 +75,7 @@ constexpr std::pair<Cause, CauseText> kTexts[] = {
     {Cause::kStateDirectoryPath,
      {"state-directory-path", "the state directory's path is none of directories that are there or can be made",
       "Give an absolute path of directories, without `..`, with --state-dir: no file on it, no name over 255 bytes, "
-      "and "
-      "not below /proc."}},
+      "and not below /proc."}},
     {Cause::kStateDirectoryNotSearchable,
      {"state-directory-not-searchable", "the state directory cannot be reached by the user of the sidecar",
       "Make every folder above it searchable (chmod o+x), or name another with --state-dir."}},

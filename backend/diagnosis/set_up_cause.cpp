@@ -69,9 +69,6 @@ std::optional<Cause> ofNamespaces(const Words& words, const MachineFacts& machin
   if (words.hold("does not support user namespaces")) {
     return Cause::kUserNamespacesDisabled;
   }
-  if (words.hold("Creating new namespace failed") && words.hold("Resource temporarily unavailable")) {
-    return Cause::kProcessesLimited;
-  }
   if (words.hold("Creating new namespace failed")) {
     if (words.hold("Resource temporarily unavailable")) {
       return Cause::kProcessesLimited;

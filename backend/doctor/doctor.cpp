@@ -22,6 +22,7 @@
 #include "backend/doctor/trial_launch.h"
 #include "backend/privilege/default_state_directory.h"
 #include "rpc/base/log.h"
+#include "rpc/base/open_files_limit.h"
 #include "rpc/base/standard_streams.h"
 
 namespace stitchkit {
@@ -119,7 +120,7 @@ int runDoctor(const DoctorPlan& plan) {
   std::ignore = std::signal(SIGXFSZ, SIG_IGN);  // told as a failure to write
   ::umask(022);
   setLogLevel(LogLevel::kError);
-  raiseOpenFilesLimit();
+  std::ignore = raiseOpenFilesLimit();  // as `serve` does; whether it is enough is tried
   DoctorFacts facts;
   try {
     facts.limits = tryOpenFiles();

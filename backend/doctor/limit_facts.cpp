@@ -1,7 +1,6 @@
 #include "backend/doctor/limit_facts.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,14 +10,12 @@
 #include <thread>
 #include <vector>
 
+#include "rpc/base/limits.h"
 #include "rpc/base/unique_fd.h"
 
 namespace stitchkit {
 namespace {
 
-constexpr rlim_t kMostOpenFiles = 65536;
-// With fewer a sidecar cannot start a guest; a few more are needed as well, which the launch tells itself.
-constexpr std::size_t kFilesOfLaunch = 64;
 // Eight workers, the warden, and bwrap, its init and the helper; beside them up to four threads of the gateway.
 constexpr std::size_t kProcessesOfLaunch = 8 + 1 + 3;
 constexpr unsigned kGatewayThreads = 4;
@@ -29,20 +26,12 @@ LimitFacts limited(Cause cause, std::size_t had, std::size_t needed) {
 
 }  // namespace
 
-void raiseOpenFilesLimit() {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = std::max(files.rlim_cur, std::min(files.rlim_max, kMostOpenFiles));
-    ::setrlimit(RLIMIT_NOFILE, &files);
-  }
-}
-
 LimitFacts tryOpenFiles() {
   std::vector<UniqueFd> files;
-  while (files.size() < kFilesOfLaunch) {
+  while (files.size() < limits::kLeastOpenFiles) {
     UniqueFd file(::open("/", O_PATH | O_CLOEXEC));
     if (!file) {
-      return limited(Cause::kOpenFilesLimited, files.size(), kFilesOfLaunch);
+      return limited(Cause::kOpenFilesLimited, files.size(), limits::kLeastOpenFiles);
     }
     files.push_back(std::move(file));
   }

@@ -6,9 +6,6 @@
 
 namespace stitchkit {
 
-/// As `serve` does: the soft limit of open files becomes the hard one, within reason.
-void raiseOpenFilesLimit();
-
 /// Opens files; none of them stays.
 LimitFacts tryOpenFiles();
 

@@ -71,6 +71,9 @@ inline constexpr int kConcurrentCommandsMax = 1024;
 inline constexpr int kWarmLaunchesOfHandle = 4;
 inline constexpr int kWarmLaunchesOfHandleMax = 64;
 inline constexpr std::size_t kWarmLaunches = 64;
+/// Open files that the process makes sure of if it may; and with fewer than these no launch succeeds, nor much else.
+inline constexpr std::uint64_t kOpenFiles = 65536;
+inline constexpr std::uint64_t kLeastOpenFiles = 64;
 /// Open files that are not for launches that wait, whatever the process may open, and how many one takes at most: with
 /// a low RLIMIT_NOFILE fewer wait, or none.
 inline constexpr std::uint64_t kOpenFilesBesideWarm = 256;
