@@ -11,7 +11,7 @@ namespace {
 /// What came of one: "works", the reason of an error, or "not started: " and that.
 std::string outcomeWith(const std::string& limit, const std::string& reason) {
   SidecarOptions options;
-  options.arguments = {"--user", userOfItsOwn()};
+  options.arguments = {"--user", userOfItsOwn(), "--cgroup", "none"};
   options.hardLimits = {limit};
   Sidecar sidecar(std::move(options));
   const auto id =
