@@ -62,7 +62,7 @@ ControlChannel::Receipt ControlChannel::receive(HelperMessage& message) {
     return Receipt::kNothing;
   }
   if (size <= 0) {
-    return Receipt::kEnd;
+    return size < 0 && errno == ECONNRESET ? Receipt::kUntaken : Receipt::kEnd;
   }
   message.descriptor = takeDescriptor(header);
   static_assert(sizeof(LaunchReady) != sizeof(LaunchReport), "told apart by size");

@@ -31,9 +31,9 @@ class ControlChannel {
     socket_.async_wait(boost::asio::posix::descriptor_base::wait_read, std::forward<Handler>(handler));
   }
 
-  enum class Receipt : std::uint8_t { kMessage, kNothing, kEnd };
+  enum class Receipt : std::uint8_t { kMessage, kNothing, kEnd, kUntaken };
   /// Takes one message into `message`. kEnd: every process of the set-up has closed its end, or what came was not
-  /// of the protocol.
+  /// of the protocol. kUntaken: they have, and nobody has taken what was sent.
   Receipt receive(HelperMessage& message);
 
   /// `payload` travels behind the packet. Errors: kUnavailable (the helper is gone, or too many descriptors are under

@@ -43,7 +43,7 @@ class GuestRun final : public Guest, public SandboxProcess::Owner, public std::e
 
   void onReady() override;
   void onReport(const LaunchReport& report, UniqueFd descriptor) override;
-  void onControlEnd() override;
+  void onControlEnd(bool taken) override;
   void onEnd(SandboxEnd end) override;
 
  private:
@@ -197,8 +197,8 @@ void GuestRun::tellWhyNot(int error) {
       std::string_view(text).substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(text.size(), outputLeft_))));
 }
 
-void GuestRun::onControlEnd() {
-  if (sent_ && !failure_) {
+void GuestRun::onControlEnd(bool taken) {
+  if (sent_ && taken && !failure_) {
     executed_ = true;
     started({});
   }

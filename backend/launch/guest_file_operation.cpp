@@ -74,7 +74,7 @@ class FileOperation final : public GuestFileOperation,
     }
   }
 
-  void onControlEnd() override {}
+  void onControlEnd(bool) override {}
 
   void onEnd(SandboxEnd sandboxEnd) override {
     if (!result_) {

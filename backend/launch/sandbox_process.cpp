@@ -225,14 +225,16 @@ void SandboxProcess::awaitControl() {
 void SandboxProcess::onControlReadable() {
   for (;;) {
     HelperMessage message;
-    switch (control_->receive(message)) {
+    const ControlChannel::Receipt receipt = control_->receive(message);
+    switch (receipt) {
       case ControlChannel::Receipt::kNothing:
         awaitControl();
         return;
       case ControlChannel::Receipt::kEnd:
+      case ControlChannel::Receipt::kUntaken:
         controlEnded_ = true;
         if (end_.ready) {
-          owner_->onControlEnd();
+          owner_->onControlEnd(receipt == ControlChannel::Receipt::kEnd);
         }
         finishWhenGone();
         return;

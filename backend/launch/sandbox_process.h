@@ -50,8 +50,8 @@ class SandboxProcess : public std::enable_shared_from_this<SandboxProcess> {
     /// The helper waits for its packet.
     virtual void onReady() = 0;
     virtual void onReport(const LaunchReport& report, UniqueFd descriptor) = 0;
-    /// The helper's end is closed; after a packet and without a report: the program runs (or ran).
-    virtual void onControlEnd() = 0;
+    /// The helper's end is closed; after a packet that was `taken` and without a report: the program runs (or ran).
+    virtual void onControlEnd(bool taken) = 0;
     /// Called once, last.
     virtual void onEnd(SandboxEnd end) = 0;
   };

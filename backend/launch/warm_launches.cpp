@@ -52,7 +52,7 @@ class WarmPool::Waiting final : public SandboxProcess::Owner {
     }
   }
   void onReport(const LaunchReport&, UniqueFd) override {}
-  void onControlEnd() override {}
+  void onControlEnd(bool) override {}
   void onEnd(SandboxEnd) override {
     if (const auto pool = pool_.lock()) {
       pool->onEnd(this);

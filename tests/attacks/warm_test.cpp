@@ -279,6 +279,28 @@ TEST_CASE("launches that are killed while they wait: the next commands run as ev
   CHECK(countersOf(sidecar.pid()).zombies == 0);
 }
 
+TEST_CASE("a launch that is killed before it has taken its command: nothing has run, and that is told") {
+  const StartAs startAs = GENERATE(from_range(startModes()));
+  CAPTURE(startAs);
+  Sidecar sidecar(warmOptions(startAs, kPool));
+  Session session(sidecar);
+  const Launches waiting = fill(sidecar, session);
+  for (const auto& launch : waiting) {
+    REQUIRE(::kill(launch.helper, SIGSTOP) == 0);
+  }
+  const auto id = sidecar.request("session.run", session.commandParams({"/bin/sh", "-c", "echo once >> log"}));
+  REQUIRE(eventually([&] { return sidecar.call("backend.stats").at("commands").at("live") == 1; }));
+  for (const auto& launch : waiting) {
+    REQUIRE(::kill(launch.helper, SIGKILL) == 0);
+  }
+  const Json answer = sidecar.response(id);
+  CAPTURE(answer.dump());
+  CHECK(answer.value("/error/data/code"_json_pointer, "") == "SANDBOX_UNAVAILABLE");
+  CHECK(answer.value("/error/data/reason"_json_pointer, "") == "sandbox-killed");
+  CHECK_FALSE(std::filesystem::exists(session.hostWorkspace() + "/log"));
+  CHECK(session.sh("echo on").out == "on\n");
+}
+
 // Of the network that a command has: whether it is this process's, and what the gateway says.
 std::string networkIn(const std::string& program, const std::string& host) {
   return "readlink /proc/self/ns/net; " + program + " get " + host + " / 1 2>/dev/null || true";

@@ -70,6 +70,17 @@ bool killBubblewrap(Rig& rig, Room& room) {
   return true;
 }
 
+// The one launch that is dying may be taken for a command in that moment, which then is told that nothing has run.
+bool runsOrIsTold(Rig& rig, Room& room, int& told) {
+  const Json answer =
+      rig.sidecar().response(rig.sidecar().request("session.run", room.session->commandParams({"/bin/echo", "on"})));
+  if (answer.contains("error") && answer["error"]["data"].value("reason", "") == "sandbox-killed") {
+    ++told;
+    return true;
+  }
+  return answer.value("/result/stdout"_json_pointer, "") == "on\n";
+}
+
 bool killWaiting(Rig& rig, Room& room) {
   const std::vector<testing::WaitingLaunch> waiting = testing::waitingLaunchesOf(rig.sidecar().pid());
   if (waiting.empty()) {
@@ -77,8 +88,9 @@ bool killWaiting(Rig& rig, Room& room) {
   }
   const std::vector<pid_t> processes = waiting[rig.dice().below(waiting.size())].processes();
   ::kill(processes[rig.dice().below(processes.size())], SIGKILL);
+  int told = 0;
   for (Room& other : rig.rooms()) {
-    if (other.session->sh("echo on").out != "on\n") {
+    if (!runsOrIsTold(rig, other, told) || told > 1) {
       throw std::runtime_error("after the kill of a launch that waited: no command runs");
     }
   }
