@@ -1,6 +1,8 @@
 #include <stdexcept>
 
+#include <algorithm>
 #include "rpc/base/base64.h"
+
 #include "tests/soak/operations.h"
 
 namespace stitchkit::soak {
@@ -62,8 +64,10 @@ bool runWriter(Rig& rig, Room& room) {
     return false;
   }
   const std::string text = rig.dice().text(rig.dice().below(100'000));
-  Json params =
-      room.session->commandParams({"/bin/sh", "-c", "mkdir -p ${0%/*} && cat > $0.new && mv $0.new $0", path});
+  // It counts: where the sidecar is killed in the middle, its input ends there, shortly before it is killed itself.
+  constexpr const char* kWrite = "mkdir -p ${0%/*} && cat > $0.new && [ $(wc -c < $0.new) = $1 ] && mv $0.new $0";
+  Json params = room.session->commandParams(
+      {"/bin/sh", "-c", kWrite, path, std::to_string(std::max<std::size_t>(text.size(), 1))});
   params["stdin"] = text.empty() ? "x" : text;
   room.claimed[path].push_back(params["stdin"].get<std::string>());
   rig.beginCommand(room, "run a writer", "session.run", params,

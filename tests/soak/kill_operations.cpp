@@ -70,11 +70,13 @@ bool killBubblewrap(Rig& rig, Room& room) {
   return true;
 }
 
-// The one launch that is dying may be taken for a command in that moment, which then is told that nothing has run.
+// The one launch that is dying may be taken for a command in that moment, which then is told that nothing has run, or
+// dies with it.
 bool runsOrIsTold(Rig& rig, Room& room, int& told) {
   const Json answer =
       rig.sidecar().response(rig.sidecar().request("session.run", room.session->commandParams({"/bin/echo", "on"})));
-  if (answer.contains("error") && answer["error"]["data"].value("reason", "") == "sandbox-killed") {
+  if (answer.value("/error/data/reason"_json_pointer, "") == "sandbox-killed" ||
+      answer.value("/result/exitCode"_json_pointer, 0) == 128 + SIGKILL) {
     ++told;
     return true;
   }
