@@ -1,8 +1,7 @@
+#include <algorithm>
 #include <stdexcept>
 
-#include <algorithm>
 #include "rpc/base/base64.h"
-
 #include "tests/soak/operations.h"
 
 namespace stitchkit::soak {
