@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "backend/launch/descriptors.h"
+#include "backend/launch/launch_failure.h"
 
 namespace stitchkit {
 namespace {
@@ -99,7 +100,7 @@ Result<void> ControlChannel::send(const LaunchPacket& packet, std::string_view p
     sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
   if (sent < 0) {
-    return launchResourceError("send to helper", errno);
+    return errno == EPIPE || errno == ECONNRESET ? killedFromOutside() : launchResourceError("send to helper", errno);
   }
   return {};
 }

@@ -40,6 +40,12 @@ std::string exhaustedResource(const SandboxEnd& end) {
   return end.outOfMemory ? "memory" : end.outOfProcesses ? "processes" : "";
 }
 
+Error killedFromOutside() {
+  return Error(ErrorKind::kUnavailable, "The sandbox was ended from outside")
+      .withHint("See who killed it: an operator, or the kernel for want of memory.")
+      .withReason("sandbox-killed");
+}
+
 Error setUpError(const SandboxEnd& end) {
   if (end.misplaced) {
     return Error(ErrorKind::kUnavailable, "The session's workspace was replaced on the host")
@@ -58,9 +64,7 @@ Error setUpError(const SandboxEnd& end) {
     return unavailableBecause(kNotSetUp, Cause::kSetUpTimeout).withPrivate(end.setUpText);
   }
   if (end.ready) {
-    return Error(ErrorKind::kUnavailable, "The sandbox was ended from outside")
-        .withHint("See who killed it: an operator, or the kernel for want of memory.")
-        .withReason("sandbox-killed");
+    return killedFromOutside();
   }
   std::string detail = end.signalled ? "bwrap died of a signal" : "bwrap exited with " + std::to_string(end.exitCode);
   if (!end.setUpText.empty()) {

@@ -15,6 +15,9 @@ Error launchReportError(const LaunchReport& report);
 /// The limit of the session that stood in the way: "memory" or "processes"; "" for none.
 std::string exhaustedResource(const SandboxEnd& end);
 
+/// Somebody else has killed what was ready for a guest, or a part of it: kUnavailable, "sandbox-killed".
+Error killedFromOutside();
+
 /// The sandbox ended without a result of its guest: kUnavailable with the cause as reason (backend/diagnosis), bwrap's
 /// words private; kLimit with `details.resource` when it was for want of the session's memory.
 Error setUpError(const SandboxEnd& end);
