@@ -26,6 +26,7 @@ class SessionTools : public ToolSession, public std::enable_shared_from_this<Ses
 
   Result<std::shared_ptr<ToolWork>> begin(const std::shared_ptr<Cancellation>& cancellation) override;
   [[nodiscard]] ToolGrade grade() const override;
+  [[nodiscard]] bool stopped() const override { return !kept_; }
   void run(const std::shared_ptr<ToolWork>& work, ToolCommand command, CommandDone done) override;
 
   /// Calls at work.

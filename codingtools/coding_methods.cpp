@@ -13,6 +13,12 @@ Error noSuchToolset() {
   return Error(ErrorKind::kNotFound, "There is no such toolset").withHint("coding.create gives one.");
 }
 
+Error noSuchTool(std::string_view tool) {
+  return Error(ErrorKind::kNotFound, "The toolset does not have this tool")
+      .withHint(tool == "run_command" ? "Declare executables with coding.create."
+                                      : "Let artifacts be kept with coding.create.");
+}
+
 /// What a stop of the session has ended is told as such.
 template <class T>
 Result<T> settled(const ToolWork& work, Result<T> result) {
@@ -97,17 +103,33 @@ Result<std::shared_ptr<const Toolset>> CodingTools::create(const std::string& ha
   if (!session) {
     return std::move(session).error();
   }
-  std::size_t& count = toolsetsOf_[session->get()];
-  if (count >= limits::kToolsets) {
+  letEndedGo();
+  std::set<std::string>& names = toolsetsOf_[session->get()];
+  if (names.size() >= limits::kToolsets) {
     return Error(ErrorKind::kBusy, "The handle has too many toolsets")
         .withDetail("limit", static_cast<std::int64_t>(limits::kToolsets))
         .withHint("Use one of those that it has, or end some with coding.delete.");
   }
-  ++count;
   auto toolset = std::make_shared<const Toolset>(services_, "t" + std::to_string(++lastToolset_), std::move(*session),
                                                  std::move(rules));
+  names.insert(toolset->id());
   toolsets_.emplace(toolset->id(), toolset);
   return toolset;
+}
+
+void CodingTools::letEndedGo() {
+  std::erase_if(toolsetsOf_, [this](const auto& entry) {
+    if (entry.second.empty() || !toolsets_.at(*entry.second.begin())->session().stopped()) {
+      return entry.second.empty();
+    }
+    for (const std::string& name : entry.second) {
+      const auto toolset = toolsets_.find(name);
+      const ToolOffer& offer = toolset->second->offer();
+      ended_.emplace(name, Ended{!offer.executables.empty(), offer.keepsOutput});
+      toolsets_.erase(toolset);
+    }
+    return true;
+  });
 }
 
 void CodingTools::addDelete(MethodTable& table) {
@@ -119,26 +141,37 @@ void CodingTools::addDelete(MethodTable& table) {
 Result<DeletedToolset> CodingTools::remove(const std::string& name) {
   const auto found = toolsets_.find(name);
   if (found == toolsets_.end()) {
-    return noSuchToolset();
+    return ended_.erase(name) == 0 ? Result<DeletedToolset>(noSuchToolset()) : DeletedToolset{};
   }
-  const auto count = toolsetsOf_.find(&found->second->session());
-  if (--count->second == 0) {
-    toolsetsOf_.erase(count);
+  const auto names = toolsetsOf_.find(&found->second->session());
+  names->second.erase(name);
+  if (names->second.empty()) {
+    toolsetsOf_.erase(names);
   }
   toolsets_.erase(found);
   return DeletedToolset{};
+}
+
+// Of a toolset that is not in toolsets_.
+Error CodingTools::refusalOf(const std::string& name, std::string_view tool) const {
+  const auto ended = ended_.find(name);
+  if (ended == ended_.end()) {
+    return noSuchToolset();
+  }
+  ToolOffer offer;
+  offer.executables.resize(ended->second.runsCommands ? 1 : 0);
+  offer.keepsOutput = ended->second.keepsOutput;
+  return offer.has(tool) ? toolSessionStopped() : noSuchTool(tool);
 }
 
 Result<CodingTools::Begun> CodingTools::begin(const CallContext& call, const std::string& name,
                                               std::string_view tool) const {
   const auto found = toolsets_.find(name);
   if (found == toolsets_.end()) {
-    return noSuchToolset();
+    return refusalOf(name, tool);
   }
   if (!found->second->offer().has(tool)) {
-    return Error(ErrorKind::kNotFound, "The toolset does not have this tool")
-        .withHint(tool == "run_command" ? "Declare executables with coding.create."
-                                        : "Let artifacts be kept with coding.create.");
+    return noSuchTool(tool);
   }
   // They may wait for answers of the host, which could not be read if reading stopped.
   if (parts_.patient.waitingBytes() >= limits::kQueuedRequestBytes) {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,11 @@ class CodingTools {
     std::shared_ptr<ToolWork> work;
   };
   struct Running;
+  /// Of a toolset whose session has stopped: which of the tools that it may lack it had.
+  struct Ended {
+    bool runsCommands = false;
+    bool keepsOutput = false;
+  };
   template <class Input, class Output>
   using Tool = Result<Output> (*)(const ToolContext&, const Input&);
 
@@ -49,6 +55,9 @@ class CodingTools {
   /// NOT_FOUND for a name that was never given, and for a tool that the toolset does not have; SANDBOX_BUSY when too
   /// much waits.
   Result<Begun> begin(const CallContext& call, const std::string& name, std::string_view tool) const;
+  /// Keeps of toolsets whose session has stopped what answers about them need.
+  void letEndedGo();
+  [[nodiscard]] Error refusalOf(const std::string& name, std::string_view tool) const;
   [[nodiscard]] Workers& workersFor(const Toolset& toolset, Workers& usual) const;
   template <class Input, class Output>
   void serve(const Begun& begun, ToolCall<Input> call, Reply<Output> reply, Tool<Input, Output> tool,
@@ -67,7 +76,8 @@ class CodingTools {
   Parts parts_;
   ToolServices services_;
   std::map<std::string, std::shared_ptr<const Toolset>, std::less<>> toolsets_;
-  std::map<const ToolSession*, std::size_t> toolsetsOf_;
+  std::map<const ToolSession*, std::set<std::string>> toolsetsOf_;  ///< names in toolsets_
+  std::map<std::string, Ended, std::less<>> ended_;                 ///< not in toolsets_ any more
   std::size_t lastToolset_ = 0;
 };
 

@@ -65,6 +65,8 @@ class ToolSession {
   virtual ~ToolSession() = default;
   virtual Result<std::shared_ptr<ToolWork>> begin(const std::shared_ptr<Cancellation>& cancellation) = 0;
   [[nodiscard]] virtual ToolGrade grade() const = 0;
+  /// It will never begin() again.
+  [[nodiscard]] virtual bool stopped() const = 0;
   /// Runs a command for `work`, which is kept until then; kBusy at the session's limit of live commands. A cancellation
   /// of the work ends the command.
   virtual void run(const std::shared_ptr<ToolWork>& work, ToolCommand command, CommandDone done) = 0;
