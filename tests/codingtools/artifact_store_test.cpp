@@ -77,9 +77,12 @@ TEST_CASE("the oldest make room, and no name is used twice") {
 
 TEST_CASE("a writer that is killed leaves whole artifacts only, and the next one goes on") {
   Session session;
-  for (int round = 0; round < 30; ++round) {
-    // Staging directories are swept when their owner is dead.
+  // Staging directories are swept when their owner is dead.
+  const auto sweep = [&] {
     requireOk(removeEntriesOf(UniqueFd(::open((session.aside / "").c_str(), O_PATH | O_CLOEXEC)).get()));
+  };
+  for (int round = 0; round < 30; ++round) {
+    sweep();
     const pid_t writer = ::fork();
     REQUIRE(writer >= 0);
     if (writer == 0) {
@@ -91,7 +94,10 @@ TEST_CASE("a writer that is killed leaves whole artifacts only, and the next one
     ::kill(writer, SIGKILL);
     ::waitpid(writer, nullptr, 0);
   }
-  const std::string reference = session.store.write("after", kRequest).value();
+  sweep();
+  const Result<std::string> after = session.store.write("after", kRequest);
+  requireOk(after);
+  const std::string& reference = *after;
   CHECK(session.content(reference) == "after");
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(session.directory / "artifacts")) {
