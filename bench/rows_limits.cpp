@@ -60,7 +60,7 @@ class Waiting final : public SandboxProcess::Owner {
   explicit Waiting(boost::asio::io_context& io) : io_(io) {}
   void onReady() override { io_.stop(); }
   void onReport(const LaunchReport&, UniqueFd) override {}
-  void onControlEnd() override {}
+  void onControlEnd(bool) override {}
   void onEnd(SandboxEnd end) override {
     throw std::runtime_error("a launch ended before its command: " + setUpError(end).privateDetail);
   }
