@@ -119,8 +119,8 @@ Result<std::shared_ptr<const Toolset>> CodingTools::create(const std::string& ha
 
 void CodingTools::letEndedGo() {
   std::erase_if(toolsetsOf_, [this](const auto& entry) {
-    if (entry.second.empty() || !toolsets_.at(*entry.second.begin())->session().stopped()) {
-      return entry.second.empty();
+    if (!toolsets_.at(*entry.second.begin())->session().stopped()) {
+      return false;
     }
     for (const std::string& name : entry.second) {
       const auto toolset = toolsets_.find(name);

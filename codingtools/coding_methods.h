@@ -76,7 +76,7 @@ class CodingTools {
   Parts parts_;
   ToolServices services_;
   std::map<std::string, std::shared_ptr<const Toolset>, std::less<>> toolsets_;
-  std::map<const ToolSession*, std::set<std::string>> toolsetsOf_;  ///< names in toolsets_
+  std::map<const ToolSession*, std::set<std::string>> toolsetsOf_;  ///< names in toolsets_, one at least
   std::map<std::string, Ended, std::less<>> ended_;                 ///< not in toolsets_ any more
   std::size_t lastToolset_ = 0;
 };

@@ -8,7 +8,7 @@
 namespace stitchkit::testing {
 namespace {
 
-/// What came of one: "works", the reason of an error, or "not started: " and that.
+/// What came of one: "works", the reason of an error, or "not started".
 std::string outcomeWith(const std::string& limit, const std::string& reason) {
   SidecarOptions options;
   options.arguments = {"--user", userOfItsOwn(), "--cgroup", "none"};
